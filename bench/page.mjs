@@ -2,8 +2,8 @@
  *
  *     HEAPWISE_BUILD=build/release node bench/page.mjs ROUNDS PAGE...
  *
- * The least of ROUNDS, in ms of the clock. "Open": from the start of navigation until the first view is there. A click:
- * from the event until the next frame has been drawn. */
+ * The least of ROUNDS, in ms of the clock, pages in turn. "Open": from the start of navigation until the first view is
+ * drawn. "All read": until every view can be shown. A click: from the event until the next frame has been drawn. */
 import { statSync } from 'node:fs';
 import { frame, open, startBrowser } from '../tests/page/support.mjs';
 
@@ -27,8 +27,18 @@ const click = '(selector) => document.querySelector(selector).click()';
 const key = '(name) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }))';
 
 async function measure(file) {
-    const page = await open(browser, file);
-    const times = { open: await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => done(performance.now())))) };
+    const page = await open(browser, file, {}, '', () => new MutationObserver((_, observer) => {
+        if (window.shown === undefined && document.querySelector('main h2')) {
+            window.shown = NaN;
+            requestAnimationFrame(() => setTimeout(() => { window.shown = performance.now(); }));
+        }
+        if (document.querySelector('#app:not([aria-busy]) main')) {
+            window.complete = performance.now();
+            observer.disconnect();
+        }
+    }).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ['aria-busy'] }));
+    await page.waitForFunction(() => window.shown > 0 && window.complete > 0);
+    const times = await page.evaluate(() => ({ open: window.shown, 'all read': window.complete }));
     await page.waitForTimeout(3000); // as a person would: trees are made meanwhile
     const rows = await page.evaluate(() => document.querySelector('.summary')?.textContent);
     times.places = await timed(page, click, 'a[data-view=contexts]');
@@ -55,15 +65,15 @@ async function measure(file) {
     return { times, places, rows };
 }
 
-for (const file of pages) {
-    const least = {};
-    let places = '';
-    for (let round = 0; round < Number(rounds); round++) {
-        const result = await measure(file);
-        places = result.places;
+const all = pages.map((file) => ({ file, least: {}, places: '' }));
+for (let round = 0; round < Number(rounds); round++)
+    for (const each of all) {
+        const result = await measure(each.file);
+        each.places = result.places;
         for (const [what, ms] of Object.entries(result.times))
-            least[what] = Math.min(least[what] ?? Infinity, ms);
+            each.least[what] = Math.min(each.least[what] ?? Infinity, ms);
     }
+for (const { file, least, places } of all) {
     console.log(`${file.split('/').pop()}: ${(statSync(file).size / 1e6).toFixed(1)} MB, ${places}`);
     for (const [what, ms] of Object.entries(least))
         console.log(`    ${what.padEnd(16)} ${ms.toFixed(0).padStart(6)} ms`);

@@ -26,7 +26,7 @@ function inlineEverything() {
                 .replace(/<link rel="stylesheet"[^>]*>\s*/g, '')
                 .replace('<title>', () => `<meta http-equiv="Content-Security-Policy" content="${policy}">\n<title>`)
                 .replace('</head>', () => `<style>${style}</style>\n</head>`)
-                .replace('</body>', () => `<script type="module">${script}</script>\n</body>`);
+                .replace('<script type="application/octet-stream" id="rests">', (rests) => `<script type="module" async>${script}</script>\n${rests}`); // runs before the rest is read
             for (const file of [...scripts, ...styles])
                 delete bundle[file.fileName];
         },

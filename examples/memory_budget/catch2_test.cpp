@@ -7,6 +7,7 @@
 
 #include "budget.hpp"
 #include "table.hpp"
+#include "totals.hpp"
 
 TEST_CASE("parse keeps its budget", "[memory]")
 {
@@ -28,4 +29,18 @@ TEST_CASE("parse_wastefully keeps its budget", "[memory]")
     const bool kept = budget.kept();
     INFO(budget.text());
     CHECK(kept);
+}
+
+// Numbers instead of limits: exact, and without a comparison of profiles.
+TEST_CASE("parse in numbers", "[memory]")
+{
+    const std::string text = example(100);
+    Totals parsing("parse");
+    parse(text);
+    const heapwise_totals totals = parsing.end();
+    REQUIRE(totals.measured == HEAPWISE_EXACT); // under heapwise record
+    CHECK(totals.live_blocks == 0);
+    CHECK(totals.allocations == totals.frees);
+    CHECK(totals.allocations <= 1000);
+    CHECK(totals.peak_bytes <= 64 << 10);
 }

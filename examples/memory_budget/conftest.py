@@ -4,8 +4,15 @@
         with memory_budget(leaked="64K", count=1000):
             parse(text)
 
+Numbers instead of limits, without a comparison of profiles: the fixture memory_totals.
+
+    def test_parse(memory_totals):
+        with memory_totals("parse") as totals:
+            parse(text)
+        assert totals.peak_bytes <= 64 << 10
+
 pytest must run under `heapwise record`; otherwise tests with a budget are skipped. Keys are those of
-`heapwise diff --max-increase`: peak, leaked, bytes, count … The budget is that of the whole process.
+`heapwise diff --max-increase`: peak, leaked, bytes, count … Both are those of the whole process.
 """
 
 import contextlib
@@ -77,3 +84,33 @@ def memory_budget(_dumps):
             pytest.fail(done.stdout[max(done.stdout.find("\nLimits\n"), 0) :], pytrace=False)
 
     return budget
+
+
+class _Region(ctypes.Structure):  # struct heapwise_region of heapwise/heapwise.h
+    _fields_ = [("hidden", ctypes.c_size_t * 2)]
+
+
+class _Totals(ctypes.Structure):  # struct heapwise_totals
+    _fields_ = [(name, ctypes.c_size_t) for name in ("allocations", "frees", "reallocations", "bytes")]
+    _fields_ += [(name, ctypes.c_ssize_t) for name in ("live_blocks", "live_bytes")]
+    _fields_ += [(name, ctypes.c_size_t) for name in ("peak_bytes", "measured")] + [("reserved", ctypes.c_size_t * 8)]
+
+
+@pytest.fixture
+def memory_totals(_dumps):
+    @contextlib.contextmanager
+    def region(name):
+        region, totals = _Region(), _Totals()
+        begin, end = _runtime.heapwise_region_begin, _runtime.heapwise_region_end
+        arguments = ctypes.byref(region), name.encode(), 0  # HEAPWISE_PROCESS
+        ends = ctypes.byref(region), ctypes.byref(totals)
+        gc.collect()
+        if begin(*arguments) != 0:
+            pytest.skip("this mode does not measure regions")
+        try:
+            yield totals
+            gc.collect()
+        finally:
+            end(*ends)
+
+    return region

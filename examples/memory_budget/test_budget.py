@@ -20,3 +20,10 @@ def test_squares(memory_budget):
 def test_remember(memory_budget):
     with memory_budget(leaked="16K"):
         remember(1 << 20)
+
+
+def test_remember_in_numbers(memory_totals):
+    with memory_totals("remember") as totals:
+        remember(1 << 20)
+    assert abs(totals.live_bytes - (1 << 20)) <= 16 << 10  # Python's own objects come and go
+    assert totals.peak_bytes >= totals.live_bytes

@@ -18,6 +18,11 @@ const char *const hw_finding_kind_names[HW_FINDING_KINDS] = {
     [HW_FINDING_HEADER] = "hot-header",
     [HW_FINDING_FALSE_SHARING] = "false-sharing",
     [HW_FINDING_SHARED_WRITES] = "shared-writes",
+    [HW_FINDING_COPIES] = "identical-blocks",
+    [HW_FINDING_ZEROS] = "zeros",
+    [HW_FINDING_ENDS] = "unused-ends",
+    [HW_FINDING_UNWRITTEN] = "never-written",
+    [HW_FINDING_PINNED] = "pinned-pages",
 };
 
 /* ---- memory ---- */
@@ -92,6 +97,10 @@ struct hw_analysis *hw_analysis_new(const struct hw_analysis_input *input, struc
             hw_struct_findings(&finder);
         if (!pool->failed)
             hw_block_findings(&finder);
+        if (!pool->failed)
+            hw_content_findings(&finder);
+        if (!pool->failed)
+            hw_pin_findings(&finder);
         if (analysis->finding_count)
             qsort(analysis->findings, analysis->finding_count, sizeof *analysis->findings, compare_findings);
         if (!pool->failed)

@@ -29,6 +29,8 @@ struct hw_analysis_input {
     uint64_t samples, sample_weight; /* weight: accesses that one stands for; 0: not known */
     uint64_t global_lines; /* with global variables that threads share falsely, so often that it is not known how often
                             */
+    const struct hw_contents *const *contents; /* by context, what its blocks hold, or NULL; NULL: not known */
+    const uint32_t *context_of; /* by a context's id in the file: index into contexts, or more; NULL: not known */
     const void *closure;
 };
 
@@ -137,6 +139,11 @@ enum hw_finding_kind {
     HW_FINDING_HEADER,        /* blocks of which only the beginning is hot */
     HW_FINDING_FALSE_SHARING, /* threads write different words of one line */
     HW_FINDING_SHARED_WRITES, /* several threads write one 64-byte granule: words are not distinguished */
+    HW_FINDING_COPIES,        /* blocks that hold the same as others */
+    HW_FINDING_ZEROS,         /* blocks, and pages of blocks, that hold zeros only */
+    HW_FINDING_ENDS,          /* blocks that are larger than what they hold */
+    HW_FINDING_UNWRITTEN,     /* blocks in memory that were never written */
+    HW_FINDING_PINNED,        /* a few blocks keep pages resident that are mostly free */
     HW_FINDING_KINDS
 };
 
@@ -161,6 +168,9 @@ struct hw_finding {
     uint64_t writes;
     uint64_t hot;     /* false sharing: lines among `part` of which it is not known how often they are passed on */
     uint64_t samples; /* false sharing that samples show: `part` lines, so many of `whole` samples; else 0 */
+    uint64_t arena_bytes, arena_most_bytes; /* pinned: pages that the blocks need in an arena; after frees in no order
+                                             */
+    double times;                           /* copies: how often each content occurs; 0: not known */
     uint64_t periods; /* unused words: those in which others of the blocks' words were used; input's `periods` only */
 };
 

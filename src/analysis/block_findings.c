@@ -14,7 +14,7 @@ static double peak_of(const struct hw_profile *profile)
     return (double)profile->process.peak_bytes;
 }
 
-static bool is_worth(const struct hw_finder *finder, double bytes)
+bool hw_is_worth(const struct hw_finder *finder, double bytes)
 {
     return bytes >= WORTH_BYTES && bytes >= WORTH_OF_PEAK * peak_of(finder->analysis->input.profile);
 }
@@ -56,7 +56,7 @@ static void find_sparse(struct hw_finder *finder, const struct blocks *blocks)
     const struct hw_profile_access *access = blocks->access;
     const double touched = (double)access->utilization_total / (double)access->blocks / 10000;
     const double bytes = (double)blocks->live * blocks->mean * (1 - touched);
-    if (touched >= SPARSE || !access->granules || !is_worth(finder, bytes))
+    if (touched >= SPARSE || !access->granules || !hw_is_worth(finder, bytes))
         return;
     struct hw_finding *finding = add(finder, blocks, HW_FINDING_SPARSE, 0, bytes);
     if (finding) {
@@ -88,7 +88,7 @@ static bool find_unused_words(struct hw_finder *finder, const struct blocks *blo
         }
     }
     const double bytes = (double)unused * word * (double)blocks->live;
-    if (best * word < RUN_BYTES || unused * 10 < count || !is_worth(finder, bytes))
+    if (best * word < RUN_BYTES || unused * 10 < count || !hw_is_worth(finder, bytes))
         return false;
     struct hw_finding *finding = add(finder, blocks, HW_FINDING_UNUSED_WORDS, 0, bytes);
     if (finding) {

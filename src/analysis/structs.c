@@ -367,6 +367,17 @@ static bool is_followed(const struct hw_profile_field *field)
 }
 
 /* Fields that are never accessed (WRITTEN: only written). */
+/* Other code uses objects of the type: as bytes (a file, a socket), or blocks with them. */
+static bool is_used_unseen(const struct struct_finder *finder)
+{
+    const struct hw_analysis_input *input = &finder->finder->analysis->input;
+    const struct hw_objects *objects = &finder->of->objects;
+    bool unseen = finder->of->structure->flags & HW_STRUCT_WHOLE;
+    for (size_t i = 0; input->unseen && !unseen && i < objects->context_count; i++)
+        unseen = input->unseen(input->closure, objects->contexts[i]);
+    return unseen;
+}
+
 static void find_unused(struct struct_finder *finder, bool written)
 {
     const struct hw_struct_analysis *of = finder->of;
@@ -375,7 +386,7 @@ static void find_unused(struct struct_finder *finder, bool written)
     uint32_t *list = hw_pool_take(finder->finder->pool, structure->field_count, sizeof *list);
     uint64_t size = 0;
     size_t count = 0;
-    if (!list || of->visits.executions < WORTH_USES || (structure->flags & HW_STRUCT_UNION))
+    if (!list || of->visits.executions < WORTH_USES || (structure->flags & HW_STRUCT_UNION) || is_used_unseen(finder))
         return;
     for (uint32_t i = of->prefix; i < structure->field_count; i++) {
         if (fields[i].reads || (fields[i].writes != 0) != written || !is_followed(&fields[i]) || fields[i].unseen ||

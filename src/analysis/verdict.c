@@ -24,20 +24,11 @@
 #define GAIN_LEAST         0.03
 
 const char *const hw_verdict_cause_names[HW_CAUSES] = {
-    [HW_CAUSE_MAPPING] = "mapping",
-    [HW_CAUSE_HEAP_END] = "heap-end",
-    [HW_CAUSE_ADVICE] = "advice",
-    [HW_CAUSE_LOCKS] = "locks",
-    [HW_CAUSE_NEW_MEMORY] = "new-memory",
-    [HW_CAUSE_RATE] = "rate",
-    [HW_CAUSE_CLEARING] = "clearing",
-    [HW_CAUSE_COPYING] = "copying",
-    [HW_CAUSE_SLOW] = "slow-operations",
-    [HW_CAUSE_INTERNAL] = "internal",
-    [HW_CAUSE_BLOWUP] = "blowup",
-    [HW_CAUSE_EXTERNAL] = "external",
-    [HW_CAUSE_KEPT] = "kept",
-    [HW_CAUSE_FALSE_SHARING] = "false-sharing",
+    [HW_CAUSE_MAPPING] = "mapping",   [HW_CAUSE_HEAP_END] = "heap-end",     [HW_CAUSE_ADVICE] = "advice",
+    [HW_CAUSE_LOCKS] = "locks",       [HW_CAUSE_NEW_MEMORY] = "new-memory", [HW_CAUSE_RATE] = "rate",
+    [HW_CAUSE_CLEARING] = "clearing", [HW_CAUSE_COPYING] = "copying",       [HW_CAUSE_SLOW] = "slow-operations",
+    [HW_CAUSE_INTERNAL] = "internal", [HW_CAUSE_BLOWUP] = "blowup",         [HW_CAUSE_EXTERNAL] = "external",
+    [HW_CAUSE_KEPT] = "kept",         [HW_CAUSE_LASTING] = "lasting",       [HW_CAUSE_FALSE_SHARING] = "false-sharing",
 };
 const char *const hw_verdict_answer_names[] = {
     [HW_VERDICT_NOT_KNOWN] = "unknown",
@@ -83,6 +74,9 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .worst_class = {HW_NOT_OBSERVED, HW_NOT_OBSERVED, NAN},
         .pinned = NAN,
         .kept = NAN,
+        .lasting = NAN,
+        .lasting_total = NAN,
+        .lasting_seconds = NAN,
         .active_lines = HW_NOT_OBSERVED,
         .passive_lines = HW_NOT_OBSERVED,
         .lines = HW_NOT_OBSERVED,
@@ -249,6 +243,18 @@ static void add_memory(struct hw_verdict *verdict, const struct hw_verdict_input
     finding->site = site;
 }
 
+/* A heap that does not shrink is no news at its peak. It is where it shrank long before the end, and its memory stayed.
+ */
+static void lasting_finding(struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    const double at_peak = input->total > input->real ? input->total - input->real : 0;
+    const double more = input->lasting - at_peak, share = hw_share(input->lasting, input->lasting_total);
+    if (!(share >= MEMORY_SOME) || !(more >= MEMORY_LEAST) || !(hw_share(more, input->lasting_total) >= CAUSE_SHARE))
+        return;
+    struct hw_verdict_finding *finding = add(verdict, input, HW_CAUSE_LASTING, share);
+    finding->bytes = input->lasting;
+}
+
 static void line_finding(struct hw_verdict *verdict, const struct hw_verdict_input *input)
 {
     if (input->active_lines == HW_NOT_OBSERVED || input->passive_lines == HW_NOT_OBSERVED ||
@@ -303,6 +309,7 @@ void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *
         add_memory(verdict, input, HW_CAUSE_EXTERNAL, input->external - kept, input->pinning_site);
         add_memory(verdict, input, HW_CAUSE_KEPT, kept, SIZE_MAX);
     }
+    lasting_finding(verdict, input);
     line_finding(verdict, input);
     sort(verdict);
     verdict->another = input->best && input->best_gain >= GAIN_LEAST && input->best_low > 0;

@@ -62,6 +62,10 @@ struct hw_verdict_input {
     double pinned; /* otherwise free pages that some contexts keep */
     double kept;   /* of external: freed blocks in pages without live ones */
 
+    /* Resident beyond what was requested for live blocks, for a fifth of the run or longer: at least so much; at the
+     * end of those times so much was resident in all. NAN: not known. */
+    double lasting, lasting_total, lasting_seconds;
+
     uint64_t active_lines, passive_lines, lines; /* `lines`: of the resident heap at the peak */
 
     /* The place of the program where most time in operations is spent. SIZE_MAX: not known. */
@@ -101,6 +105,7 @@ enum hw_verdict_cause {
     HW_CAUSE_BLOWUP,        /* free blocks that other threads or sizes cannot use */
     HW_CAUSE_EXTERNAL,      /* holes between blocks, pages that a few blocks keep, and the allocator's own data */
     HW_CAUSE_KEPT,          /* freed blocks in pages without live ones, which the allocator keeps */
+    HW_CAUSE_LASTING,       /* what is not needed any more stays resident: more than was too much at the peak */
     HW_CAUSE_FALSE_SHARING, /* threads have blocks on one cache line */
     HW_CAUSES
 };

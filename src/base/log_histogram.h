@@ -23,4 +23,20 @@ static inline uint64_t hw_time_bin_least(uint32_t bin)
     return bin < 16 ? bin : (uint64_t)(8 + (bin - 16) % 8) << ((bin - 16) / 8 + 1);
 }
 
+/* Lifetimes: a bar for each doubling, named by its log2 of nanoseconds. The first one has all that is shorter: what
+ * malloc and free take themselves is about that. */
+#define HW_LIFETIME_FIRST 6u
+#define HW_LIFETIME_BARS  64u
+
+static inline uint32_t hw_lifetime_bar(uint64_t ns)
+{
+    return 63u - (uint32_t)__builtin_clzll(ns | 1u << HW_LIFETIME_FIRST);
+}
+
+/* The shortest lifetime of BAR, in ns; that behind the last one is UINT64_MAX. */
+static inline uint64_t hw_lifetime_bar_least(uint32_t bar)
+{
+    return bar <= HW_LIFETIME_FIRST ? 0 : bar < HW_LIFETIME_BARS ? 1ull << bar : UINT64_MAX;
+}
+
 #endif

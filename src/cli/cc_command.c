@@ -49,7 +49,7 @@ bool hw_cc_acceptable(const struct hw_cc_request *request, struct hw_error *erro
                      request->cplusplus ? "c++" : "cc");
     else if (sanitizer)
         hw_error_set(error,
-                     "-fsanitize=%s and Heapwise both take the place of malloc: only one of them can be in a program",
+                     "-fsanitize=%s and Heapwise both replace malloc: a program can have only one of them",
                      sanitizer);
     else if (links && arguments->fixed_static)
         hw_error_set(error, "statically linked programs cannot be profiled: link without -static and -static-pie "
@@ -57,7 +57,7 @@ bool hw_cc_acceptable(const struct hw_cc_request *request, struct hw_error *erro
     else if (request->compiler.kind == HW_CC_GCC && request->options.no_consolidate)
         hw_error_set(error, "--no-consolidate is for clang: with gcc every access is counted by a call");
     else if (request->compiler.kind == HW_CC_GCC && request->options.fields)
-        hw_error_set(error, "--fields is for clang: gcc does not say which fields its accesses are to");
+        hw_error_set(error, "--fields is for clang: gcc does not say which fields are accessed");
     else if (request->compiler.kind == HW_CC_GCC && request->options.ignore_list)
         hw_error_set(error, "--ignore-list is for clang: with gcc, mark functions with HEAPWISE_NO_COUNT");
     else

@@ -26,11 +26,13 @@ int hw_verb_record(int argc, char **argv);
 int hw_verb_report(int argc, char **argv);
 int hw_verb_merge(int argc, char **argv);
 int hw_verb_fields(int argc, char **argv);
+int hw_verb_leaks(int argc, char **argv);
 int hw_verb_check(int argc, char **argv);
 int hw_verb_diff(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
 int hw_verb_view(int argc, char **argv);
 int hw_verb_dump(int argc, char **argv);
+int hw_verb_top(int argc, char **argv);
 int hw_verb_allocators(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);
 int hw_verb_cc(int argc, char **argv); /* cc and c++ */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ const struct hw_verb hw_verbs[] = {
     {"report", hw_verb_report, "show a profile: where the memory went"},
     {"view", hw_verb_view, "write a page that shows a profile in a browser"},
     {"merge", hw_verb_merge, "combine profiles of many runs into one"},
+    {"leaks", hw_verb_leaks, "show blocks that the program could not reach any more"},
     {"fields", hw_verb_fields, "show how structs lie in cache lines, and better layouts"},
     {"diff", hw_verb_diff, "show what changed from one profile to another"},
     {"check", hw_verb_check, "check whether a profile is within limits, for continuous integration"},
@@ -24,6 +26,7 @@ const struct hw_verb hw_verbs[] = {
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
     {"dump", hw_verb_dump, "write a profile of a recorded process while it runs"},
+    {"top", hw_verb_top, "show the heap of a recorded process while it runs"},
     {"allocators", hw_verb_allocators, "run a program under every installed allocator and compare them"},
     {"doctor", hw_verb_doctor, "show what works on this machine and what does not, and why"},
 };
@@ -144,7 +147,7 @@ static void say_unknown(const char *word)
     const struct hw_verb *nearest = nearest_verb(word);
     const char *instead = find_other(word);
     if (*word == '-')
-        hw_say("unknown option '%s': the options of a verb follow it, as in heapwise report --json FILE (see heapwise "
+        hw_say("unknown option '%s': options come after the verb, as in heapwise report --json FILE (see heapwise "
                "--help)",
                word);
     else if (instead)
@@ -203,8 +206,24 @@ static int help_of(const struct hw_verb *verb)
     return flushed(verb->run(2, arguments));
 }
 
+static void on_file_too_large(int number)
+{
+    (void)number;
+}
+
+/* A write beyond the limit on file sizes fails with a reason instead of killing. Programs that are started have the
+ * default again: no handler outlives exec. */
+static void survive_file_limit(void)
+{
+    const struct sigaction action = {.sa_handler = on_file_too_large, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
+    survive_file_limit();
     const char *word = argc > 1 ? argv[1] : "";
     const struct hw_verb *verb = find_verb(word);
     if (verb) {

@@ -96,7 +96,7 @@ static void say_unknown(const struct hw_option *options, const char *word)
         }
     }
     if (used)
-        hw_say("%s: '%.*s' can be %s", verb_of_options, (int)(2 + size), word, several);
+        hw_say("%s: '%.*s' is ambiguous: %s", verb_of_options, (int)(2 + size), word, several);
     else if (nearest)
         hw_say("%s: unknown option '%.*s': did you mean --%s? (see heapwise %s --help)", verb_of_options,
                (int)(2 + size), word, nearest->name, verb_of_options);

@@ -100,12 +100,13 @@ static bool written(void)
     return false;
 }
 
-/* The sections that are made without names of functions. */
-static bool needs_symbols(const struct hw_reporting *command)
+/* The sections that are made without names of functions. Memory has the call stacks of those who mapped it. */
+static bool needs_symbols(const struct hw_reporting *command, const struct hw_profile *profile)
 {
     if (command->names.view.function || command->names.view.rules)
         return true;
-    const uint32_t without = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY;
+    const uint64_t without =
+        1ull << HW_REPORT_SUMMARY | 1ull << HW_REPORT_TIMELINE | (profile->ledger_count ? 0 : 1ull << HW_REPORT_MEMORY);
     return !command->report.sections || (command->report.sections & ~without);
 }
 
@@ -128,18 +129,21 @@ static int report_file(struct hw_reporting *command, const char *path, size_t *p
         code = HW_VERB_USAGE;
     }
     hw_say_contradictions(profile, path);
-    command->names.view.no_symbols = !needs_symbols(command);
+    command->names.view.no_symbols = !needs_symbols(command, profile);
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     hw_view_arguments_clear_progress(&command->names);
-    bool done = view != NULL;
+    bool done = view != NULL, empty = false;
     if (done && command->names.view.function && !view->context_count) {
-        hw_say(
-            "%s: %s: no place has '%s' on its stack; write the name as the report shows it (in C++ with parameters, as in "
-            "'make(int)')",
-            command->names.verb, path, command->names.view.function);
+        hw_say_no_function(view, command->names.view.function, &error);
+        hw_say("%s: %s", command->names.verb, error.message);
         code = HW_VERB_USAGE;
     }
-    if (done && !command->json && code && command->names.view.function && !view->context_count) {
+    if (done && command->judge) {
+        const int judged = command->judge(command, view, path);
+        code = code ? code : judged;
+        empty = judged == HW_VERB_USAGE;
+    }
+    if (done && !command->json && (empty || (code && command->names.view.function && !view->context_count))) {
         /* nothing to report */
     } else if (done && command->json) {
         hw_reporting_page(command);

@@ -7,14 +7,23 @@
 #include "cli/view_options.h"
 #include "report/report.h"
 
+/* Options that all verbs with reports have, in their help. */
+#define HW_REPORTING_HELP                                                                                              \
+    "  --json           one object for a program to read (see docs/json.md); an array\n"                               \
+    "                   of them for several FILEs\n"                                                                   \
+    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set),\n"                                      \
+    "                   always, never\n"
+
 struct hw_reporting {
     struct hw_report_options report; /* terminal excepted */
     struct hw_view_arguments names;
     bool json;
-    bool all, no_pager;
+    bool all, no_pager, growth;
     const char *color; /* "auto", "always", "never" */
     char **files;
     int file_count;
+    /* Or NULL. The exit code for a file that could be read; it may also say that there is nothing to report. */
+    int (*judge)(struct hw_reporting *command, const struct hw_view *view, const char *path);
 };
 
 /* Rows of the options of a verb whose command begins with a struct hw_reporting. */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Letters to insert, delete, change or swap with their neighbour to make B of the SIZE bytes at A. */
+/* hw_edit_distance of the SIZE bytes at A, and B. */
 size_t hw_word_distance(const char *a, size_t size, const char *b);
 
 /* How far WORD may be from what was meant: one letter in short words, a third of long ones. */

@@ -69,6 +69,10 @@ static int find_in_path(const char *program, char path[PATH_MAX], struct hw_erro
     }
     if (denied)
         return fail(HW_VERB_NOT_EXECUTABLE, error, program, "found, but it may not be executed");
+    if (executable(program) == 0) {
+        hw_error_set(error, "%s: program not found in PATH: did you mean ./%s?", program, program);
+        return HW_VERB_NOT_FOUND;
+    }
     return fail(HW_VERB_NOT_FOUND, error, program, "program not found");
 }
 

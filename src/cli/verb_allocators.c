@@ -50,17 +50,17 @@ static const char help[] = "Usage: heapwise allocators [OPTION...] [--] PROGRAM 
                            "\n"
                            "Runs PROGRAM several times under each installed allocator (glibc, jemalloc,\n"
                            "tcmalloc, mimalloc) and shows what each costs: time, memory and page faults. It\n"
-                           "also predicts the speed from runs under the program's own allocator. PROGRAM must\n"
-                           "do the same in every run.\n"
+                           "also predicts the speed from runs under the program's own allocator. PROGRAM\n"
+                           "must do the same in every run.\n"
                            "\n"
                            "  -n, --rounds=N             runs under each allocator, 1 to 101 (default 5)\n"
                            "      --allocator=NAME=PATH  also compare this allocator, a library to preload\n"
-                           "      --list                 only print the properties of the allocators, in the form\n"
-                           "                             that record --facts reads\n"
+                           "      --list                 only print the properties of the allocators, in the\n"
+                           "                             form that record --facts reads\n"
                            "      --no-prediction        only measure: no extra runs for the prediction\n"
                            "      --timeout=S            end a run after S seconds\n"
-                           "      --show-output          show on stderr what all runs print (default: what the\n"
-                           "                             first one prints)\n"
+                           "      --show-output          show on stderr what all runs print (default: what\n"
+                           "                             the first one prints)\n"
                            "      --json                 a JSON list, an object for each allocator\n"
                            "  -q, --quiet                print only problems\n"
                            "  -h, --help                 this text\n"
@@ -68,8 +68,8 @@ static const char help[] = "Usage: heapwise allocators [OPTION...] [--] PROGRAM 
                            "Each run reads the same standard input: a file from the beginning, a pipe from a\n"
                            "copy; a terminal is replaced by an empty input.\n"
                            "\n"
-                           "Exits with 0, 2 for wrong usage and when PROGRAM cannot be compared, 128 + n after\n"
-                           "signal n.\n";
+                           "Exits with 0, 2 for wrong usage and when PROGRAM cannot be compared, 128 + n\n"
+                           "after signal n.\n";
 
 /* ---- options ---- */
 

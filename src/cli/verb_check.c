@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/growth.h"
 #include "cli/open_view.h"
 #include "cli/reporting.h"
 #include "report/compare/check.h"
@@ -17,12 +18,18 @@ static const char help[] = "Usage: heapwise check [OPTION]... FILE\n"
                            "\n"
                            "  --max-peak N         bytes live at the peak: at most N (16M, 2G)\n"
                            "  --max-leaked N       bytes not freed\n"
+                           "  --max-lost N         bytes that the program could not reach any more, in\n"
+                           "                       profiles of heapwise record --leaks\n"
+                           "  --suppressions FILE  lost blocks that do not count: LeakSanitizer's or\n"
+                           "                       Valgrind's file of suppressions; may be repeated\n"
                            "  --max-bytes N        bytes allocated over the whole run\n"
-                           "  --max-allocations N  allocations (5000, 20K: 20,480)\n"
+                           "  --max-allocations N  allocations (5000, or 20K, which is 20,480)\n"
                            "  --max-temporary N    blocks freed before their thread allocated again\n"
+                           "  --max-growth N       bytes by second that the heap grows over the dumps of the\n"
+                           "                       run, which are found beside FILE: five or more\n"
                            "  --baseline FILE      another profile: peak, leaked, bytes and allocations may\n"
                            "                       grow by the tolerance only\n"
-                           "  --tolerance PCT      percent (default: 5)\n"
+                           "  --tolerance PCT      how many percent they may grow (default: 5)\n"
                            "  --github             also print annotations for GitHub's workflows\n"
                            "  --json               one object for a program to read (see docs/json.md)\n"
                            "  --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set),\n"
@@ -33,17 +40,19 @@ static const char help[] = "Usage: heapwise check [OPTION]... FILE\n"
                            "In sampled profiles values are estimates: a limit is broken only if that is 95 %\n"
                            "certain; an estimate too close to the limit is reported as \"unsure\", and the\n"
                            "check does not fail. Exit code: 0, 1 when a limit is broken, 2 for wrong usage\n"
-                           "and for files that are damaged or no profiles.\n";
+                           "and for files that are damaged or not profiles.\n";
 
 static const struct {
     const char *name;
     enum hw_measure_id id;
     bool baseline; /* compared with it */
-} measures[] = {{"max-peak", HW_MEASURE_PEAK, true},
-                {"max-leaked", HW_MEASURE_LEAKED, true},
-                {"max-bytes", HW_MEASURE_BYTES, true},
-                {"max-allocations", HW_MEASURE_COUNT, true},
-                {"max-temporary", HW_MEASURE_TEMPORARY, false}};
+    bool growth;   /* of the whole run */
+} measures[] = {
+    {"max-peak", HW_MEASURE_PEAK, true, false},         {"max-leaked", HW_MEASURE_LEAKED, true, false},
+    {"max-lost", HW_MEASURE_LOST, false, false},        {"max-bytes", HW_MEASURE_BYTES, true, false},
+    {"max-allocations", HW_MEASURE_COUNT, true, false}, {"max-temporary", HW_MEASURE_TEMPORARY, false, false},
+    {"max-growth", HW_MEASURE_LEAKED, false, true},
+};
 
 #define MEASURE_COUNT (sizeof measures / sizeof *measures)
 
@@ -54,6 +63,7 @@ struct command {
     const char *baseline;
     double tolerance; /* below 0: not given */
     bool github;
+    bool max_growth;
 };
 
 /* ---- the command line ---- */
@@ -68,9 +78,10 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
     size_t measure = 0, at = 0;
     while (strcmp(measures[measure].name, option->name))
         measure++;
-    while (at < command->check_count && command->checks[at].id != measures[measure].id)
+    while (at < command->check_count && strcmp(command->checks[at].name, option->name))
         at++;
     command->check_count += at == command->check_count;
+    command->max_growth |= measures[measure].growth;
     command->checks[at] = (struct hw_check){.name = measures[measure].name, .id = measures[measure].id, .limit = limit};
     return true;
 }
@@ -89,12 +100,15 @@ static bool take_tolerance(void *closure, const char *value, const struct hw_opt
 static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("max-peak", 0, take_limit),
     HW_OPTION_CALL("max-leaked", 0, take_limit),
+    HW_OPTION_CALL("max-lost", 0, take_limit),
     HW_OPTION_CALL("max-bytes", 0, take_limit),
     HW_OPTION_CALL("max-allocations", 0, take_limit),
     HW_OPTION_CALL("max-temporary", 0, take_limit),
+    HW_OPTION_CALL("max-growth", 0, take_limit),
     HW_OPTION_TEXT("baseline", 0, struct command, baseline),
     HW_OPTION_KEPT("tolerance", 0, take_tolerance, double, struct command, tolerance),
     HW_OPTION_FLAG("github", 0, struct command, github),
+    HW_SUPPRESSION_OPTIONS(struct hw_reporting, names),
     HW_STACK_OPTIONS(struct hw_reporting, names),
     HW_REPORTING_FORM,
     {0},
@@ -108,7 +122,7 @@ static int parse(struct command *command, int argc, char **argv)
     if (command->reporting.file_count != 1)
         hw_say("check: one FILE at a time, not %d", command->reporting.file_count);
     else if (!command->check_count && !command->baseline)
-        hw_say("check: no limit was given (see heapwise check --help)");
+        hw_say("check: no limit was given, such as --max-peak 64M (see heapwise check --help)");
     else if (command->tolerance >= 0 && !command->baseline)
         hw_say("check: --tolerance is of no use without --baseline");
     else if (command->github && command->reporting.json)
@@ -173,6 +187,23 @@ static void say_notes(const struct command *command, const struct hw_view *view,
     hw_buffer_free(&notes);
 }
 
+/* The growth of the run that FILE is of, by its places; NULL with CODE. */
+static struct hw_growth *growth_of(struct command *command, struct hw_view *view, struct hw_growth_run *run, int *code)
+{
+    struct hw_error error = {""};
+    struct hw_growth *growth = NULL;
+    *code = hw_growth_run_find(run, &command->reporting.names, command->reporting.files, 1, HW_TREND_LEAST);
+    if (!*code && !(growth = hw_growth_new(view, run->files, run->count, HW_BYS, false, &error))) {
+        hw_say("check: %s", error.message);
+        *code = HW_VERB_USAGE;
+    } else if (run->damaged)
+        *code = HW_VERB_USAGE;
+    for (size_t i = 0; growth && i < command->check_count; i++)
+        if (!strcmp(command->checks[i].name, "max-growth"))
+            command->checks[i].growth = growth;
+    return growth;
+}
+
 static int check(struct command *command, struct hw_view *view, struct hw_view *baseline)
 {
     struct hw_error error = {""};
@@ -186,6 +217,8 @@ static int check(struct command *command, struct hw_view *view, struct hw_view *
         if (diff)
             add_baseline(command, diff);
         say_notes(command, view, diff);
+        if (!command->reporting.names.quiet)
+            hw_say_suppressed(view, "check");
         hw_check_run(view, diff, command->checks, command->check_count);
         code = HW_VERB_FINE;
         for (size_t i = 0; i < command->check_count; i++)
@@ -209,10 +242,19 @@ static int run(struct command *command)
         const int outcome = hw_open_view(&baseline, &command->reporting.names, command->baseline);
         code = code ? code : outcome;
     }
-    if (file.view && (baseline.view || !command->baseline)) {
+    struct hw_growth_run growth_run = {0};
+    struct hw_growth *growth = NULL;
+    if (file.view && command->max_growth) {
+        int outcome;
+        growth = growth_of(command, file.view, &growth_run, &outcome);
+        code = code ? code : outcome;
+    }
+    if (file.view && (baseline.view || !command->baseline) && (growth || !command->max_growth)) {
         const int outcome = check(command, file.view, baseline.view);
         code = code ? code : outcome;
     }
+    hw_growth_free(growth);
+    hw_growth_run_close(&growth_run);
     hw_opened_close(&file);
     hw_opened_close(&baseline);
     return code;

@@ -50,11 +50,14 @@ static const struct {
     const char *option, *values;
 } values[] = {
     {"record", "--mode", "heap allocator"},
+    {"record", "--leaks", "mapped"},
+    {"record", "--contents", "fill"},
     {"export", "--format", formats},
     {"export", "--value", measures},
     {"export", "--version", "3 4 5"},
     {"export", "--module", ":files"},
     {"diff", "--sort", measures},
+    {"top", "--sort", "live growth allocations churn blocks"},
     {"report", "--sort", lists},
     {"report", "--section", sections},
     {"report", "--by", groups},

@@ -23,16 +23,16 @@ static const char help[] =
     "                   exit with 1 when the total of KEY (default: that of --sort)\n"
     "                   grows by more than N (1M, 500) or N%; may be repeated\n"
     "  --top N          show N places (default: 10; in JSON all)\n"
-    "  --full           whole stacks, names and paths: fold and cut nothing\n"
+    "  --full           whole stacks, names and paths: fold and shorten nothing\n"
     "  --no-pager       do not send the text through a pager on a terminal\n"
     "  --json           one object for a program to read (see docs/json.md)\n"
-    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
-    "                   never\n" HW_STACK_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set),\n"
+    "                   always, never\n" HW_STACK_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
     "  -h, --help       this text\n"
     "\n"
     "Two places are the same when their stacks have the same functions; addresses and\n"
-    "line numbers do not matter; see heapwise-diff(1). Exit code: 0, 1 when a limit is\n"
-    "broken, 2 for wrong usage and for files that are damaged or no profiles.\n";
+    "line numbers do not matter (see heapwise-diff(1)). Exit code: 0, 1 when a limit\n"
+    "is broken, 2 for wrong usage and for files that are damaged or not profiles.\n";
 
 struct command {
     struct hw_reporting reporting; /* the first: options are taken through it */

@@ -118,7 +118,7 @@ int hw_verb_doctor(int argc, char **argv)
     if (code)
         return code < 0 ? HW_VERB_FINE : code;
     if (optind < argc) {
-        hw_say("doctor: no arguments are taken, not '%s' (see heapwise doctor --help)", argv[optind]);
+        hw_say("doctor: takes no arguments, not '%s' (see heapwise doctor --help)", argv[optind]);
         return HW_VERB_USAGE;
     }
     struct hw_finding findings[CHECK_COUNT];

@@ -3,7 +3,9 @@
  * The process's own profile is found through its mapping of the file. Where blocks only are counted, the file is all
  * there is: it is copied from outside and the process is not touched. Where accesses are counted, what they were since
  * the latest harvest lies in the process's memory: it is asked to write the dump itself, by the signal that it handles
- * for this (its profile says which). Nothing is sent to a thread that does not handle it. */
+ * for this (its profile says which). Nothing is sent to a thread that does not handle it.
+ *
+ * Where the process is recorded with --keeps, it is searched, too, as `heapwise leaks PID` does. */
 #include "cli/cli.h"
 
 #include <ctype.h>
@@ -12,7 +14,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #include <unistd.h>
 
 #include "cli/options.h"
+#include "cli/recorded.h"
+#include "cli/visiting.h"
 #include "profile/profile.h"
 
 #define DUMPS_MOST       1000000u
@@ -31,18 +34,12 @@
 
 struct dump {
     /* as asked for */
-    pid_t pid;
     const char *output;
     bool force, quiet;
     uint64_t timeout_s;
-    /* as found */
-    int profile;               /* the process's own, open for reading */
-    char path[PATH_MAX];       /* as the process names it */
-    char reach[PATH_MAX + 64]; /* under which it can be reached from here */
-    struct hw_process_info process;
-    uint64_t process_offset;
+    struct hw_recorded recorded; /* its pid is as asked for, too */
     char written[PATH_MAX + 64];
-    struct hw_error error;
+    bool tried, done; /* to write it */
 };
 
 static const char help[] = "Usage: heapwise dump [OPTION...] PID\n"
@@ -66,220 +63,15 @@ static bool fail(struct dump *dump, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(dump->error.message, sizeof dump->error.message, format, arguments);
+    vsnprintf(dump->recorded.error.message, sizeof dump->recorded.error.message, format, arguments);
     va_end(arguments);
     return false;
 }
 
-/* ---- the process, as /proc shows it ---- */
-
-static bool read_proc(pid_t pid, const char *name, char *buffer, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    size_t used = 0;
-    for (ssize_t got; used + 1 < size && (got = read(file, buffer + used, size - 1 - used)) > 0;)
-        used += (size_t)got;
-    buffer[used] = '\0';
-    close(file);
-    return used > 0;
-}
-
-/* The value of a line "NAME:\tvalue" of a status file, or NULL. */
-static const char *status_value(const char *status, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *line = status; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
-            return line + length + 1 + strspn(line + length + 1, " \t");
-    }
-    return NULL;
-}
-
 static uint64_t status_kilobytes(const char *status, const char *name)
 {
-    const char *value = status_value(status, name);
+    const char *value = hw_status_value(status, name);
     return value ? strtoull(value, NULL, 10) * 1024 : 0;
-}
-
-/* The pid that the process itself sees: the last of its namespaces. */
-static uint32_t inner_pid(pid_t pid, const char *status)
-{
-    const char *value = status_value(status, "NSpid");
-    uint32_t inner = (uint32_t)pid;
-    while (value && isdigit((unsigned char)*value)) {
-        char *end;
-        inner = (uint32_t)strtoul(value, &end, 10);
-        value = end + strspn(end, " \t");
-    }
-    return inner;
-}
-
-static const char *user_name(const char *status)
-{
-    static char text[64];
-    const char *value = status_value(status, "Uid");
-    uid_t uid = value ? (uid_t)strtoul(value, NULL, 10) : 0;
-    const struct passwd *user = getpwuid(uid);
-    snprintf(text, sizeof text, "%s", user ? user->pw_name : "");
-    if (!*text)
-        snprintf(text, sizeof text, "the user with the number %u", (unsigned)uid);
-    return text;
-}
-
-/* Why nothing can be read of it. */
-static bool say_unreachable(struct dump *dump, int error)
-{
-    char status[4096];
-    if (!read_proc(dump->pid, "status", status, sizeof status))
-        return fail(dump, "there is no process %d", (int)dump->pid);
-    const char *state = status_value(status, "State");
-    if (state && (*state == 'Z' || *state == 'X'))
-        return fail(dump, "process %d has ended (its parent has not collected it yet)", (int)dump->pid);
-    if ((error == EACCES || error == EPERM) && geteuid() == 0)
-        return fail(
-            dump,
-            "no permission to look into process %d, although this is root: a container without CAP_SYS_PTRACE, "
-            "or a setting of the kernel (kernel.yama.ptrace_scope, hidepid), forbids it. Run this command where "
-            "the process was started, or on the host",
-            (int)dump->pid);
-    if (error == EACCES || error == EPERM)
-        return fail(dump, "no permission to look into process %d of %s: run this command as that user, or as root",
-                    (int)dump->pid, user_name(status));
-    return fail(dump, "cannot look into process %d: %s", (int)dump->pid, strerror(error));
-}
-
-/* ---- its profile ---- */
-
-static bool is_inode(int file, uint64_t inode)
-{
-    struct stat status;
-    return file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
-}
-
-/* Opens the mapped file PATH by any of the ways that lead to it: its name where the process sees it, its name here, a
- * descriptor or the mapping itself (a deleted file has no name). */
-static int open_mapped(struct dump *dump, const char *path, uint64_t inode, const char *range)
-{
-    char *reach = dump->reach;
-    size_t size = sizeof dump->reach;
-    for (int way = 0; way < 3; way++) {
-        if (way == 0)
-            snprintf(reach, size, "/proc/%d/root%s", (int)dump->pid, path);
-        else if (way == 1)
-            snprintf(reach, size, "%s", path);
-        else
-            snprintf(reach, size, "/proc/%d/map_files/%s", (int)dump->pid, range);
-        int file = open(reach, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (is_inode(file, inode)) {
-            if (way == 0) { /* the shorter name, when it leads there too */
-                int here = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-                if (is_inode(here, inode))
-                    snprintf(reach, size, "%s", path);
-                if (here >= 0)
-                    close(here);
-            }
-            return file;
-        }
-        if (file >= 0)
-            close(file);
-    }
-    char folder[64];
-    snprintf(folder, sizeof folder, "/proc/%d/fd", (int)dump->pid);
-    DIR *list = opendir(folder);
-    int file = -1;
-    for (struct dirent *entry; list && file < 0 && (entry = readdir(list));) {
-        snprintf(reach, size, "%s/%s", folder, entry->d_name);
-        file = *entry->d_name == '.' ? -1 : open(reach, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (file >= 0 && !is_inode(file, inode)) {
-            close(file);
-            file = -1;
-        }
-    }
-    if (list)
-        closedir(list);
-    return file;
-}
-
-/* Reads one line of maps: is it the first page of a profile of this process? *FORKED: of its parent. */
-static bool try_mapping(struct dump *dump, const char *line, uint32_t pid, bool *seen)
-{
-    char range[64], mode[8];
-    uint64_t offset, inode;
-    int begin = 0;
-    if (sscanf(line, "%63s %7s %" SCNx64 " %*s %" SCNu64 " %n", range, mode, &offset, &inode, &begin) < 4 ||
-        mode[3] != 's' || offset != 0 || !begin || line[begin] != '/')
-        return false;
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%.*s", (int)strcspn(line + begin, "\n"), line + begin);
-    static const char deleted[] = " (deleted)";
-    size_t length = strlen(path);
-    if (length > sizeof deleted - 1 && strcmp(path + length - (sizeof deleted - 1), deleted) == 0)
-        path[length - (sizeof deleted - 1)] = '\0';
-    int file = open_mapped(dump, path, inode, range);
-    uint64_t magic = 0;
-    if (file < 0 || pread(file, &magic, sizeof magic, 0) != (ssize_t)sizeof magic || magic != HW_FILE_MAGIC) {
-        if (file < 0 && strstr(path, ".hwprof"))
-            fail(dump, "the profile of process %d, %s, cannot be read: %s", (int)dump->pid, path, strerror(errno));
-        if (file >= 0)
-            close(file);
-        return false;
-    }
-    *seen = true;
-    if (hw_profile_process(file, path, &dump->process, &dump->process_offset, &dump->error) &&
-        (dump->process.pid == pid || dump->process.pid == (uint32_t)dump->pid)) {
-        dump->profile = file;
-        snprintf(dump->path, sizeof dump->path, "%s", path);
-        return true;
-    }
-    close(file);
-    return false;
-}
-
-/* Finds and opens the process's own profile. */
-static bool find_profile(struct dump *dump)
-{
-    char status[4096], path[64], *line = NULL;
-    size_t room = 0;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)dump->pid);
-    FILE *maps = fopen(path, "re");
-    if (!maps || !read_proc(dump->pid, "status", status, sizeof status)) {
-        int error = errno;
-        if (maps)
-            fclose(maps);
-        return say_unreachable(dump, error);
-    }
-    uint32_t pid = inner_pid(dump->pid, status);
-    bool found = false, seen = false, runtime = false, any = false;
-    dump->error.message[0] = '\0';
-    errno = 0;
-    while (!found && getline(&line, &room, maps) > 0) {
-        any = true;
-        runtime |= strstr(line, "libheapwise") != NULL;
-        found = try_mapping(dump, line, pid, &seen);
-        errno = 0;
-    }
-    int error = errno;
-    free(line);
-    fclose(maps);
-    if (found)
-        return true;
-    if (!any)
-        return say_unreachable(dump, error);
-    if (seen)
-        return fail(dump,
-                    "process %d was forked from a recorded one and has not used its heap yet: it has no profile of "
-                    "its own",
-                    (int)dump->pid);
-    if (dump->error.message[0])
-        return false;
-    return fail(dump, "process %d is not recorded%s", (int)dump->pid,
-                runtime ? ": the runtime is loaded, but stepped aside (HEAPWISE_OPTIONS=verbose=1 lets it say why)"
-                        : ": start it with heapwise record, or build it with heapwise cc");
 }
 
 /* ---- the new file ---- */
@@ -318,8 +110,8 @@ static int create_output(struct dump *dump)
         return file;
     }
     for (uint32_t number = 1; number <= DUMPS_MOST; number++) {
-        snprintf(dump->written, sizeof dump->written, "%.*s.dump%" PRIu32 ".hwprof", stem_length(dump->reach),
-                 dump->reach, number);
+        snprintf(dump->written, sizeof dump->written, "%.*s.dump%" PRIu32 ".hwprof", stem_length(dump->recorded.reach),
+                 dump->recorded.reach, number);
         file = create(dump->written);
         if (file >= 0 || errno != EEXIST)
             break;
@@ -336,14 +128,17 @@ static bool copy_from_outside(struct dump *dump)
 {
     char status[4096];
     struct hw_snapshot_memory memory = {0, 0};
-    if (read_proc(dump->pid, "status", status, sizeof status)) {
+    if (hw_read_proc(dump->recorded.pid, "status", status, sizeof status)) {
         memory.rss_bytes = status_kilobytes(status, "VmRSS");
         memory.peak_rss_bytes = status_kilobytes(status, "VmHWM");
     }
     int file = create_output(dump);
     if (file < 0)
         return false;
-    bool fine = hw_profile_snapshot(dump->profile, dump->path, &memory, file, &dump->error);
+    /* In allocator mode the process reads that itself, beside what its allocator has. */
+    if (dump->recorded.process.mode != HW_MODE_ALLOCATOR && !hw_visit_measure(&dump->recorded) && !dump->quiet)
+        hw_say("dump: what resident memory is made of now is not in the dump: %s", dump->recorded.error.message);
+    bool fine = hw_profile_snapshot(dump->recorded.profile, dump->recorded.path, &memory, file, &dump->recorded.error);
     if (close(file) < 0 && fine)
         fine = fail(dump, "the dump cannot be written to %s: %s", dump->written, strerror(errno));
     if (!fine)
@@ -355,7 +150,7 @@ static bool copy_from_outside(struct dump *dump)
 
 static bool signal_in(const char *status, const char *set, uint32_t number)
 {
-    const char *value = status_value(status, set);
+    const char *value = hw_status_value(status, set);
     return value && (strtoull(value, NULL, 16) >> (number - 1) & 1);
 }
 
@@ -367,10 +162,10 @@ static int thread_fitness(pid_t pid, pid_t thread, uint32_t number)
                                      SYS_waitid, SYS_recvmsg, SYS_sendmsg, SYS_accept, SYS_recvfrom, SYS_flock};
     char name[64], text[4096];
     snprintf(name, sizeof name, "task/%d/status", (int)thread);
-    if (!read_proc(pid, name, text, sizeof text) || signal_in(text, "SigBlk", number))
+    if (!hw_read_proc(pid, name, text, sizeof text) || signal_in(text, "SigBlk", number))
         return 0;
     snprintf(name, sizeof name, "task/%d/syscall", (int)thread);
-    if (!read_proc(pid, name, text, sizeof text))
+    if (!hw_read_proc(pid, name, text, sizeof text))
         return 1;
     if (strncmp(text, "running", 7) == 0)
         return 2;
@@ -409,42 +204,42 @@ enum sent { SENT, ALL_BLOCK_IT, NOT_HANDLED, NOT_SENT };
 static enum sent send_signal(struct dump *dump, uint32_t request)
 {
     char status[4096];
-    uint32_t number = dump->process.dump_signal;
-    if (!read_proc(dump->pid, "status", status, sizeof status) || number > 64 ||
+    uint32_t number = dump->recorded.process.dump_signal;
+    if (!hw_read_proc(dump->recorded.pid, "status", status, sizeof status) || number > 64 ||
         !signal_in(status, "SigCgt", number)) /* it would kill the process */
         return NOT_HANDLED;
-    pid_t thread = choose_thread(dump->pid, number);
+    pid_t thread = choose_thread(dump->recorded.pid, number);
     if (!thread)
         return ALL_BLOCK_IT;
     siginfo_t information = {.si_signo = (int)number, .si_code = SI_QUEUE};
     information.si_pid = getpid();
     information.si_uid = getuid();
     information.si_value.sival_int = (int)request; /* it may be answered already when the signal arrives */
-    return syscall(SYS_rt_tgsigqueueinfo, dump->pid, thread, number, &information) == 0 ? SENT : NOT_SENT;
+    return syscall(SYS_rt_tgsigqueueinfo, dump->recorded.pid, thread, number, &information) == 0 ? SENT : NOT_SENT;
 }
 
 static bool process_is_there(const struct dump *dump)
 {
     char status[4096];
     const char *state;
-    return read_proc(dump->pid, "status", status, sizeof status) && (state = status_value(status, "State")) &&
-           *state != 'Z' && *state != 'X';
+    return hw_read_proc(dump->recorded.pid, "status", status, sizeof status) &&
+           (state = hw_status_value(status, "State")) && *state != 'Z' && *state != 'X';
 }
 
 static bool read_process(struct dump *dump)
 {
-    return pread(dump->profile, &dump->process, sizeof dump->process, (off_t)dump->process_offset) ==
-           (ssize_t)sizeof dump->process;
+    return pread(dump->recorded.profile, &dump->recorded.process, sizeof dump->recorded.process,
+                 (off_t)dump->recorded.process_offset) == (ssize_t)sizeof dump->recorded.process;
 }
 
 static bool raise_request(struct dump *dump, uint32_t request)
 {
-    int file = open(dump->reach, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    off_t offset = (off_t)(dump->process_offset + offsetof(struct hw_process_info, dump_request));
+    int file = open(dump->recorded.reach, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    off_t offset = (off_t)(dump->recorded.process_offset + offsetof(struct hw_process_info, dump_request));
     bool fine = file >= 0 && pwrite(file, &request, sizeof request, offset) == (ssize_t)sizeof request;
     if (!fine)
-        fail(dump, "cannot ask process %d for a dump: its profile %s cannot be written to: %s", (int)dump->pid,
-             dump->reach, strerror(errno));
+        fail(dump, "cannot ask process %d for a dump: its profile %s cannot be written to: %s", (int)dump->recorded.pid,
+             dump->recorded.reach, strerror(errno));
     if (file >= 0)
         close(file);
     return fine;
@@ -456,16 +251,16 @@ static bool say_no_answer(struct dump *dump, enum sent sent)
         return fail(dump,
                     "process %d did not answer within %" PRIu64
                     " s: all its threads block signal %u, and none has used the heap meanwhile",
-                    (int)dump->pid, dump->timeout_s, dump->process.dump_signal);
+                    (int)dump->recorded.pid, dump->timeout_s, dump->recorded.process.dump_signal);
     return fail(dump, "process %d did not answer within %" PRIu64 " s: is it stopped, or in the middle of a long call?",
-                (int)dump->pid, dump->timeout_s);
+                (int)dump->recorded.pid, dump->timeout_s);
 }
 
 /* Asks the process for a dump and waits until it is written. */
 static bool ask(struct dump *dump)
 {
     const struct timespec moment = {.tv_nsec = POLL_NS};
-    uint32_t request = dump->process.dump_request + 1;
+    uint32_t request = dump->recorded.process.dump_request + 1;
     uint64_t polls = dump->timeout_s * (1000000000 / POLL_NS);
     enum sent sent = SENT;
     if (!raise_request(dump, request))
@@ -475,16 +270,16 @@ static bool ask(struct dump *dump)
             sent = send_signal(dump, request);
             if (sent == NOT_SENT && errno == EPERM)
                 return fail(dump, "no permission to send a signal to process %d: run this command as its user",
-                            (int)dump->pid);
+                            (int)dump->recorded.pid);
         }
         nanosleep(&moment, NULL);
         if (!read_process(dump))
-            return fail(dump, "%s cannot be read any more", dump->path);
-        if ((int32_t)(dump->process.dump_answer - request) >= 0)
+            return fail(dump, "%s cannot be read any more", dump->recorded.path);
+        if ((int32_t)(dump->recorded.process.dump_answer - request) >= 0)
             return true;
         if (poll % SEND_AGAIN_POLLS == 0 && !process_is_there(dump))
-            return fail(dump, "process %d ended before it could be dumped; its profile is %s", (int)dump->pid,
-                        dump->path);
+            return fail(dump, "process %d ended before it could be dumped; its profile is %s", (int)dump->recorded.pid,
+                        dump->recorded.path);
     }
     return say_no_answer(dump, sent);
 }
@@ -517,11 +312,12 @@ static bool dump_by_process(struct dump *dump)
 {
     if (!ask(dump))
         return false;
-    if (dump->process.dump_result < 0)
-        return fail(dump, "process %d could not write the dump beside %s: %s", (int)dump->pid, dump->path,
-                    strerror(-dump->process.dump_result));
+    if (dump->recorded.process.dump_result < 0)
+        return fail(dump, "process %d could not write the dump beside %s: %s", (int)dump->recorded.pid,
+                    dump->recorded.path, strerror(-dump->recorded.process.dump_result));
     char path[sizeof dump->written];
-    snprintf(path, sizeof path, "%.*s.dump%d.hwprof", stem_length(dump->reach), dump->reach, dump->process.dump_result);
+    snprintf(path, sizeof path, "%.*s.dump%d.hwprof", stem_length(dump->recorded.reach), dump->recorded.reach,
+             dump->recorded.process.dump_result);
     if (!dump->output) {
         snprintf(dump->written, sizeof dump->written, "%s", path);
         return true;
@@ -530,6 +326,39 @@ static bool dump_by_process(struct dump *dump)
     if (fine)
         unlink(path);
     return fine;
+}
+
+static bool write_dump(void *closure)
+{
+    struct dump *dump = closure;
+    dump->tried = true;
+    if (dump->recorded.process.dump_signal)
+        return dump->done = dump_by_process(dump);
+    dump->done = copy_from_outside(dump);
+    if (dump->done && dump->recorded.process.mode == HW_MODE_ACCESS && !dump->quiet)
+        hw_say("dump: process %d handles no signal for dumps (dump-signal=0, or it uses that signal itself): accesses "
+               "to live blocks and globals are not in the dump",
+               (int)dump->recorded.pid);
+    return dump->done;
+}
+
+/* The dump is worth having without what a search finds. */
+static bool dump_with_keeps(struct dump *dump)
+{
+    const struct hw_visit_options options = hw_visit_recorded(&dump->recorded);
+    struct hw_visited found;
+    if (!options.keeps)
+        return write_dump(dump);
+    bool fine = hw_visit_search(&dump->recorded, &options, write_dump, dump, &found);
+    if (fine)
+        fine = hw_visited_add(&dump->recorded, &found, dump->written);
+    const bool failed = fine && found.keeps_failed;
+    hw_visited_free(&found);
+    if (!fine && (dump->done || !dump->tried) && !dump->quiet)
+        hw_say("dump: it is not in the dump who keeps blocks: %s", dump->recorded.error.message);
+    else if (failed && !dump->quiet)
+        hw_say("dump: it is not in the dump who keeps blocks: there was no memory for the search");
+    return dump->tried ? dump->done : write_dump(dump);
 }
 
 /* ---- the verb ---- */
@@ -565,36 +394,26 @@ static int read_options(struct dump *dump, int argc, char **argv)
         hw_say("dump: '%s' is not the number of a process", argv[optind]);
         return HW_VERB_USAGE;
     }
-    dump->pid = (pid_t)pid;
+    dump->recorded.pid = (pid_t)pid;
     return -1;
 }
 
 int hw_verb_dump(int argc, char **argv)
 {
     static struct dump dump;
-    dump = (struct dump){.timeout_s = USUAL_TIMEOUT_S, .profile = -1};
+    dump = (struct dump){.timeout_s = USUAL_TIMEOUT_S, .recorded.profile = -1};
     int code = read_options(&dump, argc, argv);
     if (code >= 0)
         return code;
-    if (!find_profile(&dump)) {
-        hw_say("dump: %s", dump.error.message);
+    if (!hw_recorded_find(&dump.recorded)) {
+        hw_say("dump: %s", dump.recorded.error.message);
         return HW_VERB_USAGE;
     }
-    bool fine;
-    if (dump.process.dump_signal) {
-        fine = dump_by_process(&dump);
-    } else {
-        fine = copy_from_outside(&dump);
-        if (fine && dump.process.mode == HW_MODE_ACCESS && !dump.quiet)
-            hw_say(
-                "dump: process %d handles no signal for dumps (dump-signal=0, or it uses that signal itself): accesses "
-                "to live blocks and globals are not in the dump",
-                (int)dump.pid);
-    }
-    close(dump.profile);
+    const bool fine = dump_with_keeps(&dump);
+    close(dump.recorded.profile);
     if (fine)
         puts(dump.written);
     else
-        hw_say("dump: %s", dump.error.message);
+        hw_say("dump: %s", dump.recorded.error.message);
     return fine ? HW_VERB_FINE : HW_VERB_USAGE;
 }

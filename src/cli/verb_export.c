@@ -32,13 +32,14 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "                   or library NAME (a file name or a path); may be repeated.\n"
                            "                   Default: the program and the libraries with debug information\n"
                            "                   that are not the system's\n"
-                           "  --cold-after S   of LLVM's formats, where accesses were not counted: call blocks\n"
-                           "                   cold that live S seconds or longer on average (default: no\n"
-                           "                   block is called cold that may have been used)\n" HW_STACK_OPTIONS_HELP
+                           "  --cold-after S   of LLVM's formats, where accesses were not counted: mark\n"
+                           "                   blocks as cold that live S seconds or longer on average\n"
+                           "                   (default: mark none, since they may have been used)\n" HW_STACK_OPTIONS_HELP
                            "  -q, --quiet      no notes about what the format cannot hold\n"
                            "  -h, --help       this text\n"
                            "\n"
-                           "Exit code: 0, or 2 for wrong usage and for files that are damaged or no profiles.\n";
+                           "Exit code: 0, or 2 for wrong usage and for files that are damaged or not\n"
+                           "profiles.\n";
 
 enum kind { RAW, YAML, INDEXED, OTHER }; /* of LLVM's, or of anybody else's */
 

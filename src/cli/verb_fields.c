@@ -12,16 +12,13 @@ static const char help[] =
     "  --top N          show N structs and N findings (default: 5; in JSON all)\n"
     "  --struct NAME    only the structs of that name, as it is shown\n"
     "  --full           whole names, a row for every field, weights of field pairs\n"
-    "  --no-pager       do not send the text through a pager on a terminal\n"
-    "  --json           one object for a program to read (see docs/json.md); an array\n"
-    "                   of them for several FILEs\n"
-    "  --color=WHEN     auto (default: on a terminal, unless NO_COLOR is set), always,\n"
-    "                   never\n" HW_VIEW_OPTIONS_HELP "  -q, --quiet      no progress on a terminal\n"
+    "  --no-pager       do not send the text through a pager on a terminal\n" HW_REPORTING_HELP HW_VIEW_OPTIONS_HELP
+    "  -q, --quiet      no progress on a terminal\n"
     "  -h, --help       this text\n"
     "\n"
     "A use is an execution of accesses to one object that belong together; lines are\n"
     "64 bytes. docs/fields.md explains the model. Exit code: 0, or 2 for wrong usage\n"
-    "and for files that are damaged or no profiles.\n";
+    "and for files that are damaged or not profiles.\n";
 
 static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("struct", 0, struct hw_reporting, report.structure),
@@ -33,9 +30,9 @@ static int parse(struct hw_reporting *command, int argc, char **argv)
 {
     const int code = hw_reporting_parse(command, argc, argv, verb_options, help);
     command->report.fields = true;
-    command->report.sections = 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_FIELDS;
+    command->report.sections = 1ull << HW_REPORT_FINDINGS | 1ull << HW_REPORT_FIELDS;
     if (command->json)
-        command->report.sections |= 1u << HW_REPORT_GLOBALS;
+        command->report.sections |= 1ull << HW_REPORT_GLOBALS;
     return code;
 }
 

@@ -30,6 +30,7 @@
 #include "profile/container/pack.h"
 #include "profile/profile.h"
 #include "report/text/human.h"
+#include "report/view/measure.h"
 #include "report/view/symbolise.h"
 
 #define DEPTH_MOST    256
@@ -40,11 +41,14 @@
 struct record {
     /* as asked for */
     const char *output;
-    bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack, allocator, no_prediction;
+    bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack, allocator, no_prediction, keeps;
+    bool contents, pinned, fill, no_samples;
+    bool lost;         /* blocks, by the program itself, as far as that is known */
     const char *facts; /* file with the characteristics of the allocator */
     struct hw_facts told;
-    struct hw_view_arguments names;                       /* for `symbolize` */
-    uint64_t sample_bytes, sample_accesses, table, depth; /* 0: not given */
+    struct hw_view_arguments names;                                         /* for `symbolize` */
+    uint64_t sample_bytes, sample_accesses, table, depth, exit_code, leaks; /* 0: not given */
+    uint64_t contents_peak;
     char **command;
     /* as found */
     bool no_output; /* stdout is closed */
@@ -62,16 +66,16 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "Runs PROGRAM and records how it uses its heap: exactly, by call stack, for every\n"
                            "process and program that it starts. Read the result with heapwise report.\n"
                            "\n"
-                           "  -o, --output=FILE     name of the profile (default %e.%p.hwprof); %e stands for\n"
-                           "                        the executable, %p for the process id, %h for the host,\n"
-                           "                        %n for a number that makes it unique, %% for %\n"
+                           "  -o, --output=FILE     name of the profile (default %e.%p.hwprof): %e is the\n"
+                           "                        program, %p the process id, %h the host, %n a number\n"
+                           "                        that makes the name unique, %% is %\n"
                            "  -f, --force           overwrite FILE\n"
-                           "      --mode=MODE       heap (default): where memory is allocated; allocator: how\n"
-                           "                        much time and memory the allocator itself costs\n"
-                           "      --facts=FILE      with --mode=allocator: read the properties of the allocator\n"
+                           "      --mode=MODE       heap (default): where memory is allocated; allocator:\n"
+                           "                        how much time and memory the allocator itself costs\n"
+                           "      --facts=FILE      with --mode=allocator: read the allocator's properties\n"
                            "                        from FILE instead of measuring them\n"
-                           "      --no-prediction   with --mode=allocator: skip the replays under other allocators\n"
-                           "                        at the end\n"
+                           "      --no-prediction   with --mode=allocator: skip the replays under other\n"
+                           "                        allocators at the end\n"
                            "      --sample-bytes=N  record only one allocation per N bytes, on average\n"
                            "                        (512K, 1M): cheaper, but all numbers are estimates\n"
                            "      --sample-accesses[=HZ]\n"
@@ -79,25 +83,50 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "                        time (1 to 1000, default 50): shares, not counts\n"
                            "      --single-steps    with --sample-accesses: use single steps even if the\n"
                            "                        processor can sample accesses itself\n"
-                           "      --table=N         keep at most N contexts in memory, the others in the file\n"
+                           "      --table=N         keep at most N contexts in memory, others in the file\n"
                            "      --free-stacks     also record where blocks are freed\n"
+                           "      --leaks[=mapped]  at the end, find blocks that the program cannot reach\n"
+                           "                        any more; heapwise leaks shows them. mapped:\n"
+                           "                        pointers in memory that the program mapped\n"
+                           "                        itself count, too\n"
+                           "      --keeps           the same, and record which variables, stacks and\n"
+                           "                        places keep the other blocks alive; see them with\n"
+                           "                        heapwise report --section keeps\n"
+                           "      --contents[=fill] at the end and in dumps, examine what blocks hold:\n"
+                           "                        copies, zeros, unused ends. The profile then has\n"
+                           "                        bytes of the most frequent contents. fill: fill new\n"
+                           "                        blocks to see which bytes are never written\n"
+                           "      --contents-peak=N with --contents: examine near the peak instead, once\n"
+                           "                        N bytes (64M) are live\n"
+                           "      --no-samples      with --contents: store no bytes of blocks\n"
+                           "      --pinned          at the end and in dumps, record which blocks keep\n"
+                           "                        pages resident that are mostly free; see them\n"
+                           "                        with heapwise report --section pinned\n"
+                           "      --exit-code=N     with --leaks: exit with N if blocks were lost, or could\n"
+                           "                        not be searched for, and the program itself\n"
+                           "                        exited with 0\n"
+                           "      --suppressions=FILE\n"
+                           "                        with --exit-code: lost blocks that do not count,\n"
+                           "                        LeakSanitizer's or Valgrind's file of\n"
+                           "                        suppressions; may be repeated\n"
                            "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
                            "      --symbolize       store the names of functions, files and lines in the\n"
                            "                        profile, so that it can be read without the programs\n"
-                           "      --no-debuginfod   with --symbolize: do not fetch debug information, even when\n"
-                           "                        DEBUGINFOD_URLS is set\n"
+                           "      --no-debuginfod   with --symbolize: do not fetch debug information, even\n"
+                           "                        when DEBUGINFOD_URLS is set\n"
                            "      --sysroot=DIR     with --symbolize: look for programs, libraries and debug\n"
                            "                        files below DIR\n"
                            "      --no-pack         do not pack the profile at the end: that saves a moment,\n"
                            "                        but the file is larger\n"
                            "      --report          show the report at the end, on stdout\n"
-                           "  -q, --quiet           print nothing, unless no profile was written; the report lists\n"
-                           "                        what is missing\n"
+                           "  -q, --quiet           print nothing, unless no profile was written; the\n"
+                           "                        report lists what is missing\n"
                            "  -v, --verbose         let the runtime print what it does\n"
                            "  -h, --help            this text\n"
                            "\n"
-                           "Exits with the program's code, 128 + n when signal n killed it; 125 when Heapwise\n"
-                           "could not start it, 126 when it is not executable, 127 when it was not found.\n";
+                           "Exits with the program's code, or 128 + n when signal n killed it; 125 when\n"
+                           "Heapwise could not start it, 126 when it is not executable, 127 when it was not\n"
+                           "found.\n";
 
 /* ---- options ---- */
 
@@ -120,6 +149,27 @@ static bool take_sample_accesses(void *rate, const char *text, const struct hw_o
     return !text || hw_take_number(rate, text, option);
 }
 
+static bool take_leaks(void *leaks, const char *text, const struct hw_option *option)
+{
+    *(uint64_t *)leaks = text ? 2 : 1;
+    return !text || strcmp(text, "mapped") == 0 || hw_option_unknown(option, text, "mapped");
+}
+
+static bool take_contents(void *at, const char *text, const struct hw_option *option)
+{
+    struct record *record = (struct record *)((char *)at - offsetof(struct record, contents));
+    record->contents = true;
+    record->fill = text != NULL;
+    return !text || strcmp(text, "fill") == 0 || hw_option_unknown(option, text, "fill");
+}
+
+static bool take_contents_peak(void *bytes, const char *text, const struct hw_option *option)
+{
+    uint64_t *value = bytes;
+    return (hw_parse_size(text, value) && *value >= 1) ||
+           hw_option_needs(option, text, "a number of bytes, such as 64M");
+}
+
 static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("output", 'o', struct record, output),
     HW_OPTION_FLAG("force", 'f', struct record, force),
@@ -136,6 +186,20 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_FLAG("single-steps", 0, struct record, single_steps),
     HW_OPTION_NUMBER("table", 0, struct record, table, 1, UINT32_MAX),
     HW_OPTION_FLAG("free-stacks", 0, struct record, free_stacks),
+    {.name = "leaks",
+     .value = optional_argument,
+     .take = take_leaks,
+     .at = HW_OPTION_AT(uint64_t, struct record, leaks)},
+    HW_OPTION_FLAG("keeps", 0, struct record, keeps),
+    {.name = "contents",
+     .value = optional_argument,
+     .take = take_contents,
+     .at = HW_OPTION_AT(bool, struct record, contents)},
+    HW_OPTION_KEPT("contents-peak", 0, take_contents_peak, uint64_t, struct record, contents_peak),
+    HW_OPTION_FLAG("no-samples", 0, struct record, no_samples),
+    HW_OPTION_FLAG("pinned", 0, struct record, pinned),
+    HW_OPTION_NUMBER("exit-code", 0, struct record, exit_code, 1, 255),
+    HW_SUPPRESSION_OPTIONS(struct record, names),
     HW_OPTION_NUMBER("depth", 0, struct record, depth, 1, DEPTH_MOST),
     HW_OPTION_TEXT("facts", 0, struct record, facts),
     HW_OPTION_FLAG("no-prediction", 0, struct record, no_prediction),
@@ -155,6 +219,10 @@ static bool accept_together(const struct record *record)
                          : record->sample_bytes ? "--sample-bytes"
                          : record->table        ? "--table"
                          : record->free_stacks  ? "--free-stacks"
+                         : record->keeps        ? "--keeps"
+                         : record->leaks        ? "--leaks"
+                         : record->contents     ? "--contents"
+                         : record->pinned       ? "--pinned"
                                                 : NULL;
     if (option)
         hw_say(
@@ -163,6 +231,30 @@ static bool accept_together(const struct record *record)
     if (!option && !record->allocator && (record->facts || record->no_prediction)) {
         option = record->facts ? "--facts" : "--no-prediction";
         hw_say("record: %s needs --mode allocator", option);
+    }
+    if (!option && record->leaks && record->sample_bytes) {
+        option = record->keeps ? "--keeps" : "--leaks";
+        hw_say("record: %s cannot be combined with --sample-bytes: it needs every block", option);
+    }
+    if (!option && record->contents && record->sample_bytes) {
+        option = "--contents";
+        hw_say("record: --contents cannot be combined with --sample-bytes: it needs every block");
+    }
+    if (!option && !record->contents && (record->contents_peak || record->no_samples)) {
+        option = record->no_samples ? "--no-samples" : "--contents-peak";
+        hw_say("record: %s needs --contents", option);
+    }
+    if (!option && record->pinned && record->sample_bytes) {
+        option = "--pinned";
+        hw_say("record: %s cannot be combined with --sample-bytes: it needs every block", option);
+    }
+    if (!option && record->names.suppressions.count && !record->exit_code) {
+        option = "--suppressions";
+        hw_say("record: --suppressions needs --leaks and --exit-code: the profile has all blocks");
+    }
+    if (!option && record->exit_code && !record->leaks) {
+        option = "--exit-code";
+        hw_say("record: --exit-code needs --leaks");
     }
     if (!option && !record->symbolize &&
         (record->names.view.symbolizer.sysroot || record->names.view.symbolizer.no_debuginfod)) {
@@ -177,6 +269,8 @@ static int read_options(struct record *record, int argc, char **argv)
 {
     const int code = hw_options_take(verb_options, true, help, argc, argv, record);
     record->command = argv + optind;
+    if (record->keeps && !record->leaks)
+        record->leaks = 1;
     if (code < 0 && fflush(stdout) == 0)
         return HW_VERB_FINE;
     if (code || !accept_together(record))
@@ -214,6 +308,15 @@ static char *make_options(const struct record *record)
         fprintf(out, ":depth=%" PRIu64, record->depth);
     if (record->free_stacks)
         fputs(":free-stacks=1", out);
+    if (record->leaks)
+        fprintf(out, ":leaks=%d", (int)record->leaks);
+    if (record->keeps)
+        fputs(":keeps=1", out);
+    if (record->contents)
+        fprintf(out, ":contents=1:contents-fill=%d:contents-samples=%d:contents-peak=%" PRIu64, record->fill,
+                !record->no_samples, record->contents_peak);
+    if (record->pinned)
+        fputs(":pinned=1", out);
     if (record->verbose)
         fputs(":verbose=1", out);
     if (fclose(out) != 0) {
@@ -512,8 +615,49 @@ static void say_losses(const struct record *record, const struct hw_session *ses
                losses.incomplete, short_path(losses.path), losses.reason, advice);
 }
 
-static void say_totals(const char *path)
+/* Blocks that the program could not reach any more. */
+struct lost {
+    uint64_t blocks, bytes;
+};
+
+static struct lost lost_in(const struct hw_profile *profile)
 {
+    struct lost lost = {0};
+    for (size_t i = 0; i < profile->context_count; i++) {
+        const struct hw_profile_context *context = &profile->contexts[i];
+        lost.blocks =
+            hw_add_saturating(lost.blocks, hw_add_saturating(context->definite_blocks, context->indirect_blocks));
+        lost.bytes = hw_add_saturating(lost.bytes, hw_add_saturating(context->definite_bytes, context->indirect_bytes));
+    }
+    return lost;
+}
+
+/* Whether blocks were lost, or it is not known: then that is said. */
+static bool anything_lost(const char *path, const struct hw_view_arguments *names)
+{
+    struct hw_error error = {""};
+    struct hw_profile *profile = path ? hw_profile_read(path, &error) : NULL;
+    if (!profile || !profile->leak_search) {
+        hw_say("record: whether blocks were lost is not known: %s",
+               profile ? hw_not_searched(profile) : "there is no profile");
+        hw_profile_free(profile);
+        return true;
+    }
+    bool any = lost_in(profile).blocks != 0;
+    struct hw_view *view = any && names->view.suppressions ? hw_view_new(profile, &names->view, &error) : NULL;
+    if (view) {
+        hw_say_suppressed(view, names->verb);
+        any = hw_measure_total(view, HW_MEASURE_LOST_COUNT) != 0;
+    } else if (any && names->view.suppressions)
+        hw_say("record: %s", error.message);
+    hw_view_free(view);
+    hw_profile_free(profile);
+    return any;
+}
+
+static void say_totals(const char *path, const struct record *record)
+{
+    char word[PATH_MAX + 16], command[PATH_MAX + 16];
     struct hw_error error = {""};
     struct hw_profile *profile = hw_profile_read(path, &error);
     if (!profile) {
@@ -532,6 +676,16 @@ static void say_totals(const char *path)
         hw_say("wrote %s: %s, %s at the peak, %s not freed%s", short_path(path), HW_OF(allocations, "allocation"),
                HW_BYTES(profile->process.peak_bytes), HW_BYTES(hw_not_negative(profile->totals.live_bytes)),
                profile->process.sample_bytes ? " (estimates)" : "");
+    if (profile->leak_search) {
+        struct lost lost = lost_in(profile);
+        if (lost.blocks)
+            hw_say("%s lost in %s; see them with: %s leaks %s", HW_BYTES(lost.bytes), HW_OF(lost.blocks, "block"),
+                   hw_shell_word(program_invocation_name, command, sizeof command),
+                   hw_shell_file(short_path(path), word, sizeof word));
+        else
+            hw_say("no block was lost");
+    } else if (record->leaks && !record->exit_code) /* else that says it */
+        hw_say("%s", hw_not_searched(profile));
     hw_profile_free(profile);
 }
 
@@ -570,7 +724,7 @@ static void say_result(const struct record *record, const struct hw_session *ses
     if (record->quiet)
         return;
     if (main_file)
-        say_totals(main_file->path);
+        say_totals(main_file->path, record);
     if (main_file && main_file->process.exit_kind == HW_EXIT_EXEC && !record->service.problems)
         hw_say("%s executed another program that was not recorded; possible reasons: the environment (LD_PRELOAD) was "
                "cleared, or that program is statically linked or set-user-id",
@@ -621,6 +775,7 @@ static void conclude(struct record *record)
         record->preload.folder[0] = '\0'; /* they may execute more programs: the link stays */
     hw_preload_free(&record->preload);
     hw_launch_release(&record->launch);
+    record->lost = record->exit_code && anything_lost(main_file ? main_file->path : NULL, &record->names);
     if (record->report && main_file)
         show_report(record, main_file);
     hw_session_free(&session);
@@ -630,6 +785,7 @@ int hw_verb_record(int argc, char **argv)
 {
     struct record record;
     memset(&record, 0, sizeof record);
+    record.names.verb = argv[0];
     record.no_output = fcntl(1, F_GETFD) < 0; /* it may lead to /dev/null later */
     int code = read_options(&record, argc, argv);
     if (code >= 0)
@@ -645,8 +801,11 @@ int hw_verb_record(int argc, char **argv)
         conclude(&record);
         const struct hw_launch *launch = &record.launch;
         code = launch->exit_kind == HW_EXIT_SIGNAL ? 128 + launch->exit_value : launch->exit_value;
+        if (code == 0 && record.lost)
+            code = (int)record.exit_code;
     }
     hw_preload_free(&record.preload);
     hw_output_name_free(&record.name);
+    hw_suppressions_free(&record.names.suppressions);
     return code;
 }

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 
 #include "cli/options.h"
+#include "report/view/function_names.h"
 #include "report/view/rules.h"
+#include "report/view/source.h"
+#include "report/view/suppressions.h"
 #include "report/view/view.h"
 
 struct hw_view_arguments {
@@ -16,6 +19,9 @@ struct hw_view_arguments {
     const char **binaries;  /* owned; view.binaries */
     struct hw_rules rules;  /* view.rules */
     const char *rules_file; /* --rules; or NULL */
+    struct hw_suppressions suppressions; /* view.suppressions */
+    struct hw_source_options source;
+    struct hw_source_path *source_paths; /* owned; source.paths */
 };
 
 /* Rows of a verb's options, whose command is a TYPE with hw_view_arguments as MEMBER. */
@@ -36,6 +42,18 @@ bool hw_take_binary(void *arguments, const char *value, const struct hw_option *
         HW_OPTION_TEXT("rules", 0, type, member.rules_file)
 bool hw_take_rule(void *arguments, const char *value, const struct hw_option *option);
 
+/* Rows of verbs that report lost blocks: which of them do not count. */
+#define HW_SUPPRESSION_OPTIONS(type, member)                                                                           \
+    HW_OPTION_KEPT("suppressions", 0, hw_take_suppressions, struct hw_view_arguments, type, member)
+bool hw_take_suppressions(void *arguments, const char *value, const struct hw_option *option);
+/* Says on stderr which suppressions were of no use in VIEW, and what the others took out. */
+void hw_say_suppressed(const struct hw_view *view, const char *verb);
+
+/* Rows of verbs that show source lines: where the files are. */
+#define HW_SOURCE_OPTIONS(type, member)                                                                                \
+    HW_OPTION_KEPT("source-path", 0, hw_take_source_path, struct hw_view_arguments, type, member)
+bool hw_take_source_path(void *arguments, const char *value, const struct hw_option *option);
+
 /* Reads the file of rules, after all options were taken: for verbs with HW_STACK_OPTIONS. HW_VERB_FINE or
  * HW_VERB_USAGE. */
 int hw_view_arguments_read_rules(struct hw_view_arguments *arguments);
@@ -53,13 +71,13 @@ int hw_view_arguments_read_rules(struct hw_view_arguments *arguments);
 /* The same with those of HW_STACK_OPTIONS. */
 #define HW_STACK_OPTIONS_HELP_PADDED(pad)                                                                              \
     "  --no-fold      " pad "  show allocation wrappers (zmalloc, operator new) like\n"                                \
-    "                 " pad "  other functions; default: their callers are named\n"                                    \
-    "  --hide REGEX   " pad "  take functions that match out of the stacks\n"                                          \
-    "  --ignore REGEX " pad "  leave out places with a function that matches\n"                                        \
-    "  --focus REGEX  " pad "  show only places with a function that matches; all\n"                                   \
-    "                 " pad "  three may be repeated, totals are the program's\n"                                      \
-    "  --rules FILE   " pad "  read such rules from FILE, or none (default: the file\n"                                \
-    "                 " pad "  .heapwiserc in the current directory, if it exists)\n" HW_VIEW_OPTIONS_HELP_PADDED(pad)
+    "                 " pad "  other functions (default: name their callers)\n"                                        \
+    "  --hide REGEX   " pad "  remove matching functions from stacks\n"                                                \
+    "  --ignore REGEX " pad "  leave out places with a matching function\n"                                            \
+    "  --focus REGEX  " pad "  show only places with a matching function; all\n"                                       \
+    "                 " pad "  three may be repeated, and leave totals unchanged\n"                                    \
+    "  --rules FILE   " pad "  read such rules from FILE; none: from no file\n"                                        \
+    "                 " pad "  (default: .heapwiserc in the current directory)\n" HW_VIEW_OPTIONS_HELP_PADDED(pad)
 #define HW_STACK_OPTIONS_HELP   HW_STACK_OPTIONS_HELP_PADDED("")
 #define HW_STACK_OPTIONS_HELP_2 HW_STACK_OPTIONS_HELP_PADDED("  ")
 #define HW_STACK_OPTIONS_HELP_4 HW_STACK_OPTIONS_HELP_PADDED("    ")

@@ -52,8 +52,8 @@ struct hw_file_header {
 
 /* What sections there are, and what is said of each: sections.def.
  *
- * HW_TAG(tag, predictor, members) behind a member: its tag in packed extents, never to be given to another one, and what
- * the writer predicts it from (pack.h); VALUE, where nothing is said. pack_fields.awk makes the tables of this. */
+ * HW_TAG(tag, predictor, members) behind a member: its tag in packed extents, never to be given to another one, and
+ * what the writer predicts it from (pack.h); VALUE, where nothing is said. pack_fields.awk makes the tables of this. */
 #define HW_TAG(...)
 enum hw_section_type {
 #define HW_SECTION(number, name, ...) HW_SECTION_##name = number,
@@ -91,6 +91,8 @@ enum hw_process_flags {
     HW_PROCESS_RESET = 1u << 2,  /* what was counted before reset_tick was forgotten: see there */
     HW_PROCESS_MERGED = 1u << 3, /* a sum over processes: see RUNS and `runs` */
     HW_PROCESS_LLVM = 1u << 4,   /* made from profiles of LLVM's: only what llvm_known says was measured */
+    HW_PROCESS_BARS = 1u << 5,   /* sizes and lifetimes are recorded as distributions: see SIZE_BARS (merged: of every
+                                  * run) */
 };
 
 /* llvm_kind and llvm_flags of hw_process_info. */
@@ -159,7 +161,7 @@ struct hw_process_info {
     uint64_t peak_seen_bytes;
     uint64_t peak_variance; /* merged: that of peak_bytes */
     uint64_t added;         /* bits 1 << enum hw_added_number: those that MIBS has (merged: of every run) */
-    uint64_t reserved;
+    uint64_t visit;         /* address of a struct hw_visit (profile/visit.h) in the process; 0: there is none */
 };
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
@@ -283,7 +285,7 @@ struct hw_mib {
     /* line 4, not in older files: numbers that were added since, in the order of their rows in numbers.def; the rest of
      * the line is 0 */
     union {
-        uint64_t room[8]; /* the first, so that initializers clear it all */
+        uint64_t room[6]; /* the first, so that initializers clear it all */
         struct {
 #define HW_ADDED_MIB(type, member)
 #define HW_ADDED_TICKS(type, member)
@@ -294,8 +296,22 @@ struct hw_mib {
 #include "profile/numbers.def"
 #undef HW_ADDED_ADDED
         };
+        struct {
+            uint64_t numbers[5];
+            uint32_t slot HW_TAG(60, PREVIOUS); /* + 1: of THREAD_LIST, whose threads counted here; 0: not known */
+            uint32_t home HW_TAG(61, PREVIOUS); /* the runtime's own: what blocks of this MIB remember */
+        };
     };
+    /* with HW_PROCESS_BARS: what is in no entry of SIZE_BARS is of size_first's bucket, what is in none of
+     * LIFETIME_BARS of the bar first_life */
+    uint64_t size_first HW_TAG(62, FIELD, size_max); /* of the first block that was seen; UINT64_MAX: of none */
+    uint16_t first_bucket HW_TAG(64, PREVIOUS);      /* that of size_first */
+    uint16_t first_life HW_TAG(63, PREVIOUS);        /* log2 of nanoseconds, HW_LIFETIME_FIRST for less; 0: none yet.
+                                                      * HW_NO_FIRST_LIFE: all have entries, as there was a reset */
+    uint32_t links HW_TAG(65, PREVIOUS);             /* the runtime's own */
 };
+
+#define HW_NO_FIRST_LIFE 0xffffu
 
 /* Bits of hw_process_info.added: they belong to their numbers for ever. */
 enum hw_added_number {
@@ -316,6 +332,31 @@ enum hw_mib_flags {
     HW_MIB_POOL = 1u << 1,     /* blocks of the program's own allocator (heapwise_pool_alloc): in memory that is counted
                                 * already, so that they are in no total of a thread or the process */
     HW_MIB_LIVE_AGE = 1u << 2, /* merged: live_ticks is the sum of the ages itself; UINT64_MAX: too much to be known */
+    HW_MIB_SIZES_MIXED = 1u << 3, /* there was no room for a bar: what is in no entry of SIZE_BARS is of any size */
+    HW_MIB_LIVES_MIXED = 1u << 4, /* the same of LIFETIME_BARS */
+    HW_MIB_RESIZED = 1u << 5,     /* blocks that another thread had allocated were reallocated */
+};
+
+/* Blocks of a context whose sizes lie in one bucket (base/size_bucket.h), where it is not the first one of the MIB:
+ * most contexts have one size, and need no entry. Any number for the same; see hw_mib for the peak. */
+struct hw_size_bar {
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint16_t first HW_TAG(2, PREVIOUS), bucket HW_TAG(3, PREVIOUS); /* that of size_first, and the own one */
+    uint64_t allocations HW_TAG(4);                                 /* blocks that were obtained with such a size */
+    uint64_t reallocations HW_TAG(5);                               /* of blocks to such a size, from any */
+    uint64_t bytes HW_TAG(6);                                       /* requested, plus what these reallocations added */
+    int64_t live_blocks HW_TAG(7, SIGNED), live_bytes HW_TAG(8, SIGNED); /* that have such a size now */
+    uint64_t peak_epoch HW_TAG(9, PREVIOUS);
+    int64_t peak_blocks HW_TAG(10, SIGNED), peak_bytes HW_TAG(11, SIGNED);
+};
+
+/* Freed blocks of a context that lived 2^life up to less than 2^(life + 1) ns, where that is not the first one of the
+ * MIB. */
+struct hw_lifetime_bar {
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint16_t first HW_TAG(2, PREVIOUS), life HW_TAG(3, PREVIOUS); /* first_life, and the own one */
+    uint64_t frees HW_TAG(4);
+    uint64_t bytes HW_TAG(5); /* of these blocks when they were freed */
 };
 
 /* A slot for one thread at a time: sums over all threads that have had it. Independent of the MIBs: both must agree. */
@@ -334,6 +375,55 @@ struct hw_thread_entry {
     uint64_t lost HW_TAG(17); /* events that found no room (see notes) */
 };
 
+enum hw_thread_flags {
+    HW_THREAD_MAIN = 1u << 0,
+    HW_THREAD_ROUTINE = 1u << 1,  /* map and routine are known */
+    HW_THREAD_NAMES = 1u << 2,    /* threads of several names were added up: the name is that of one of them */
+    HW_THREAD_ROUTINES = 1u << 3, /* and of several routines */
+    /* no thread: events of signal handlers that came in the middle of another event, and of threads that had ended as
+     * far as libc knows */
+    HW_THREAD_HANDLERS = 1u << 4,
+    HW_THREAD_INHERITED = 1u << 5, /* no thread: what a forked child inherited, and has among its live blocks */
+    HW_THREAD_NEXT = 1u << 6,      /* another thread had its slot before */
+};
+
+#define HW_THREAD_NAME 16 /* as in the kernel: 15 bytes and a NUL */
+
+/* The threads that were counted in an entry of THREADS: entry i belongs to entry i there. Usually that is one. When
+ * many threads have ended, those of the same name and routine are added up.
+ *
+ * What is live of the blocks that a thread allocated: live_bytes of THREADS (which counts what the thread does,
+ * whosever the blocks are) + freed_of_others_bytes - resized_of_others - freed_by_others_bytes + resized_by_others; and
+ * blocks likewise, which reallocations do not change. */
+struct hw_thread_detail {
+    char name[HW_THREAD_NAME]; /* comm: any bytes; at the end, or as of the latest change that was seen */
+    uint32_t flags;            /* enum hw_thread_flags */
+    uint32_t map;              /* of the routine: index into MAPS, or HW_NONE */
+    uint64_t routine;          /* address - bias: given to pthread_create or thrd_create */
+    uint64_t threads;          /* how many; 0: the entry is not in use */
+    uint64_t start_tick;       /* of the first one: when it allocated or freed first */
+    uint64_t end_tick;         /* of the last one; 0: some have not ended */
+    uint32_t slot;             /* hw_mib.slot - 1 of what they counted; HW_NONE: of several */
+    uint32_t serial;           /* of the first one */
+    uint32_t previous;         /* entry of the thread that had the slot before, or HW_NONE */
+    uint32_t starter;          /* serial of the thread that started it; 0: not known, or several did */
+    uint64_t freed_of_others, freed_of_others_bytes; /* blocks of other threads, freed by it */
+    uint64_t owner_unknown;                          /* blocks freed by it of which the thread is not known */
+    /* as peak_epoch of hw_mib: what it had allocated and nobody but others freed, at the peak */
+    uint64_t peak_epoch;
+    int64_t peak_bytes;
+    uint32_t context; /* call stack of pthread_create or thrd_create; 0: not known, or several */
+    uint32_t reserved0;
+    int64_t resized_of_others; /* bytes by which it made blocks of other threads larger, less those by which smaller */
+    /* a line that other threads write: its blocks, freed by them; and up to the peak */
+    uint64_t freed_by_others, freed_by_others_bytes;
+    uint64_t others_epoch;
+    uint64_t others_peak_bytes; /* freed_by_others_bytes - resized_by_others */
+    int64_t resized_by_others;  /* as resized_of_others: its blocks, by other threads */
+    uint64_t reserved[3];
+};
+_Static_assert(offsetof(struct hw_thread_detail, freed_by_others) % 64 == 0, "a line of its own");
+
 #define HW_TIMELINE_POINTS 4096
 struct hw_timeline_point {
     uint64_t tick HW_TAG(1, PREVIOUS);
@@ -348,12 +438,20 @@ struct hw_free_stack {
     uint64_t count HW_TAG(3), bytes HW_TAG(4);
 };
 
-enum hw_memory_moment { HW_MOMENT_PEAK = 0, HW_MOMENT_END = 1, HW_MOMENT_DUMP = 2 };
+/* HW_MOMENT_TIME: one of several, sorted by time. Of the others a later entry replaces an earlier one. */
+enum hw_memory_moment { HW_MOMENT_PEAK = 0, HW_MOMENT_END = 1, HW_MOMENT_DUMP = 2, HW_MOMENT_TIME = 3 };
+
+enum hw_memory_known {
+    HW_MEMORY_LEDGER = 1u << 0,      /* allocator to ended_stacks, page_tables, pss, huge */
+    HW_MEMORY_CGROUP = 1u << 1,      /* cgroup, cgroup_peak */
+    HW_MEMORY_CGROUP_PEAK = 1u << 2, /* the kernel keeps the peak */
+    HW_MEMORY_PARTS = 1u << 3,       /* used to metadata */
+};
 
 /* RSS taken apart, from /proc/self/smaps. All in bytes. */
 struct hw_memory_breakdown {
     uint64_t tick HW_TAG(1, PREVIOUS);
-    uint32_t moment HW_TAG(2); /* enum hw_memory_moment; a later entry of a moment replaces an earlier one */
+    uint32_t moment HW_TAG(2); /* enum hw_memory_moment */
     uint32_t reserved0 HW_TAG(3);
     uint64_t rss HW_TAG(4);
     /* resident in [heap] and anonymous mappings that hold tracked blocks or came from the program */
@@ -364,6 +462,57 @@ struct hw_memory_breakdown {
     uint64_t other HW_TAG(9);   /* shared memory, vDSO, the rest */
     int64_t live_bytes HW_TAG(10, SIGNED); /* requested and not freed at this moment */
     uint64_t swap HW_TAG(11);
+    uint32_t known HW_TAG(12); /* enum hw_memory_known: what of the rest was measured */
+    uint32_t reserved1 HW_TAG(13);
+    uint64_t allocator HW_TAG(14), mapped HW_TAG(15); /* of `heap`: the allocator's, mapped by the program itself; */
+    uint64_t unexplained HW_TAG(16);                  /* …and by calls that were not seen */
+    uint64_t modules HW_TAG(17);                      /* of `file`: executables and libraries, with their data */
+    uint64_t shared HW_TAG(18);                       /* of `other`: shared memory without a file */
+    uint64_t shared_files HW_TAG(19);                 /* of `other`: files mapped as shared */
+    uint64_t ended_stacks HW_TAG(20);                 /* of `stack`: of threads that have ended */
+    uint64_t page_tables HW_TAG(21);                  /* beside RSS */
+    uint64_t pss HW_TAG(22), huge HW_TAG(23);         /* of `rss`: proportional; in transparent huge pages */
+    uint64_t cgroup HW_TAG(24), cgroup_peak HW_TAG(25), cgroup_limit HW_TAG(26); /* the limit is 0: there is none */
+    /* Of `allocator`: blocks as requested and resident, rounding, free in pages with blocks, free in others, the rest
+     */
+    uint64_t used HW_TAG(27), rounding HW_TAG(28), pinned HW_TAG(29), kept HW_TAG(30), metadata HW_TAG(31);
+    uint64_t reserved[3];
+};
+
+enum hw_ledger_kind {
+    HW_LEDGER_OTHER = 0, /* vDSO, … */
+    HW_LEDGER_ALLOCATOR = 1,
+    HW_LEDGER_MAPPED = 2,    /* anonymous memory that the program mapped itself */
+    HW_LEDGER_UNSEEN = 3,    /* anonymous memory of which nobody knows who mapped it */
+    HW_LEDGER_MODULE = 4,    /* an executable or library, with its data */
+    HW_LEDGER_FILE = 5,      /* another file */
+    HW_LEDGER_SHARED = 6,    /* shared memory without a file of its own: memfd, shm_open, System V */
+    HW_LEDGER_STACK = 7,     /* of a thread */
+    HW_LEDGER_OLD_STACK = 8, /* of one that has ended: the C library keeps some for the next */
+    HW_LEDGER_RUNTIME = 9,   /* Heapwise's own memory */
+    HW_LEDGER_LOADER = 10,   /* thread-local data of the first thread, beside what else the loader maps */
+    HW_LEDGER_KINDS = 11,
+};
+
+/* A part of RSS at one of the moments of MEMORY, taken apart by who mapped it. */
+struct hw_ledger_row {
+    uint64_t tick HW_TAG(1, PREVIOUS);
+    uint32_t moment HW_TAG(2), kind HW_TAG(3); /* enum hw_memory_moment, enum hw_ledger_kind */
+    uint32_t name HW_TAG(4, PREVIOUS);         /* string: of a file, or a thread; 0: several, or none */
+    uint32_t context HW_TAG(5, PREVIOUS);      /* call stack of mmap; 0: not known, or several */
+    uint32_t tid HW_TAG(6, PREVIOUS);          /* of a stack; 0: several */
+    uint32_t mappings HW_TAG(7);
+    uint64_t bytes HW_TAG(8), resident HW_TAG(9); /* of address space; of RSS */
+    uint64_t own HW_TAG(10), pss HW_TAG(11);      /* of `resident`: in no other process; proportional */
+    uint64_t swap HW_TAG(12), huge HW_TAG(13), reserved HW_TAG(14);
+};
+
+/* What the program has mapped and unmapped, by the call stack of mmap, mremap or sbrk. Bytes of address space. */
+struct hw_mapping {
+    uint32_t context HW_TAG(1, PREVIOUS), reserved0 HW_TAG(2);
+    uint64_t calls HW_TAG(3), bytes HW_TAG(4);             /* over the whole run */
+    uint64_t mapped_bytes HW_TAG(5), peak_bytes HW_TAG(6); /* still mapped at the end, at most */
+    uint64_t reserved HW_TAG(7);
 };
 
 enum hw_note_code {
@@ -388,6 +537,7 @@ enum hw_note_code {
     HW_NOTE_NO_DISPATCH = 19, /* system calls inside the allocator were not seen, or not any more: text says why */
     HW_NOTE_NO_EVENTS = 20,   /* the processor's events during operations could not be counted: text says why */
     HW_NOTE_LEFT = 21,        /* calls of the allocator that were left by a jump (count): each may be counted in part */
+    HW_NOTE_BARS_LOST = 22,   /* entries of MIBS (count) for which there was no room in SIZE_BARS or LIFETIME_BARS */
 };
 
 struct hw_note {
@@ -397,11 +547,234 @@ struct hw_note {
     uint64_t tick HW_TAG(4, PREVIOUS); /* when first */
 };
 
+enum hw_region_flags {
+    HW_REGION_THREAD = 1u << 0,    /* events of one thread; else of the process */
+    HW_REGION_ESTIMATED = 1u << 1, /* the numbers are estimates, of some regions at least */
+};
+
+/* What was allocated between heapwise_region_begin and heapwise_region_end: sums over all regions of a name. */
+struct hw_region {
+    uint32_t name HW_TAG(1, PREVIOUS);         /* string */
+    uint32_t flags HW_TAG(2);                  /* enum hw_region_flags */
+    uint64_t begun HW_TAG(3), ended HW_TAG(4); /* the numbers are of those that were ended, and could be measured */
+    uint64_t allocations HW_TAG(5), frees HW_TAG(6), reallocations HW_TAG(7);
+    uint64_t bytes HW_TAG(8);                                             /* as hw_mib.bytes */
+    int64_t live_blocks HW_TAG(9, SIGNED), live_bytes HW_TAG(10, SIGNED); /* at the end less at the begin */
+    /* Of one region, the greatest: rise of the live bytes over those at its begin, allocations, bytes, live bytes */
+    uint64_t peak_bytes HW_TAG(11), most_allocations HW_TAG(12), most_bytes HW_TAG(13);
+    int64_t most_live_bytes HW_TAG(14, SIGNED);
+    uint64_t ticks HW_TAG(15), most_ticks HW_TAG(16);     /* from begin to end: all of them, the longest */
+    uint64_t first_tick HW_TAG(17), last_tick HW_TAG(18); /* first begin, last end */
+    uint64_t reserved[3];
+};
+
+/* heapwise_mark: a moment that the program has named. */
+struct hw_mark {
+    uint64_t tick HW_TAG(1, PREVIOUS);
+    int64_t live_bytes HW_TAG(2, PREVIOUS);
+    uint32_t name HW_TAG(3, PREVIOUS); /* string */
+    uint32_t reserved0 HW_TAG(4);
+};
+
 /* Live blocks a forked child inherited, by context (the child's own id). */
 struct hw_inherited {
     uint32_t context HW_TAG(1, PREVIOUS), reserved0 HW_TAG(2);
     int64_t blocks HW_TAG(3, SIGNED), bytes HW_TAG(4, SIGNED);
     uint64_t count_variance HW_TAG(5), bytes_variance HW_TAG(6); /* of these, in sampled runs: as in hw_mib */
+};
+
+/* Live blocks by whether the program could still reach them, at the moment of LEAK_INFO. */
+enum hw_leak_class {
+    HW_LEAK_DEFINITE = 0,  /* lost: no pointer to it anywhere */
+    HW_LEAK_INDIRECT = 1,  /* lost: only other lost blocks point to it */
+    HW_LEAK_POSSIBLE = 2,  /* on each way to it some pointer leads into the middle of a block */
+    HW_LEAK_REACHABLE = 3, /* by pointers to the begins of blocks */
+    HW_LEAK_CLASSES = 4,
+};
+struct hw_leak {
+    uint32_t context HW_TAG(1, PREVIOUS), kind HW_TAG(2); /* enum hw_leak_class */
+    uint64_t blocks HW_TAG(3), bytes HW_TAG(4);
+    uint64_t oldest_tick HW_TAG(5), newest_tick HW_TAG(6); /* when these were allocated; 0: before this process */
+};
+struct hw_leak_info {
+    uint64_t tick HW_TAG(1), scan_ns HW_TAG(2);                 /* the moment, and how long it took */
+    uint64_t root_bytes HW_TAG(3), scanned_bytes HW_TAG(4);     /* that were searched: roots, and blocks */
+    uint64_t unwritten_bytes HW_TAG(5);                         /* of blocks that are missing in LEAKS */
+    uint32_t threads HW_TAG(6), threads_missed HW_TAG(7);       /* with their registers and stacks; and without */
+    uint32_t missed_error HW_TAG(8);                            /* errno: why */
+    uint32_t calm HW_TAG(9);                                    /* 0: some thread was in the middle of an allocation */
+    uint64_t stopped_ns HW_TAG(10);                             /* how long the program waited; 0: as long as it took */
+    uint64_t inside_blocks HW_TAG(11), inside_bytes HW_TAG(12); /* reachable by pointers as C++ has them inside only */
+};
+
+/* Who keeps the blocks that the program can reach (record --keeps), at the moment of KEEP_INFO. Keepers are a tree:
+ * each block belongs to the keeper that all pointers to it come from, straight or by way of other blocks, or to the
+ * nearest keeper above those that they come from. Stacks and registers keep what no lasting keeper does. */
+enum hw_keeper_kind {
+    HW_KEEPER_NONE = 0,              /* entry 0: nothing */
+    HW_KEEPER_SEVERAL = 1,           /* entry 1: above all lasting ones */
+    HW_KEEPER_SEVERAL_MOMENTARY = 2, /* entry 2: above threads */
+    HW_KEEPER_VARIABLE = 3,          /* data of a module: a symbol's, or pointers close together where there is none */
+    HW_KEEPER_SLOT = 4,              /* a pointer in it, or in thread-local data */
+    HW_KEEPER_THREAD_LOCAL = 5,      /* thread-local data of a thread */
+    HW_KEEPER_POOLS = 6,             /* blocks of pools that the program announced */
+    HW_KEEPER_LINKER = 7,            /* the dynamic linker */
+    HW_KEEPER_OTHER = 8,             /* variables that had no room of their own */
+    HW_KEEPER_THREAD = 9,            /* above: */
+    HW_KEEPER_STACK = 10,
+    HW_KEEPER_REGISTERS = 11,
+    HW_KEEPER_FRAME = 12,  /* of a stack: of the function that `address` lies in */
+    HW_KEEPER_TARGET = 13, /* the block that a pointer in a variable points to, where others point to it, too */
+    HW_KEEPER_KINDS = 14,
+};
+enum hw_keeper_flags {
+    HW_KEEPER_IN_TLS = 1u << 0, /* `address` is an offset in the thread-local data of the module */
+};
+/* `parent` is smaller than the own index; `map` that of variables, their pointers and frames, else HW_NONE; `tid` of
+ * what belongs to a thread, `name` (string) the thread's. `address` - bias (see HW_KEEPER_IN_TLS); of a thread-local
+ * pointer whose module is not known what it is beyond the thread pointer, modulo 2^64. `pointers`: words in it that
+ * point to blocks. */
+struct hw_keeper {
+    uint32_t parent HW_TAG(1, PREVIOUS), kind HW_TAG(2); /* enum hw_keeper_kind */
+    uint32_t map HW_TAG(3, PREVIOUS), tid HW_TAG(4, PREVIOUS);
+    uint64_t address HW_TAG(5, PREVIOUS), size HW_TAG(6);
+    uint64_t pointers HW_TAG(7);
+    uint32_t name HW_TAG(8, PREVIOUS), flags HW_TAG(9); /* enum hw_keeper_flags */
+};
+/* Blocks of a context that belong to a keeper. */
+struct hw_kept {
+    uint32_t context HW_TAG(1, PREVIOUS), keeper HW_TAG(2, PREVIOUS);
+    uint64_t blocks HW_TAG(3), bytes HW_TAG(4);
+};
+enum hw_keep_edge_flags {
+    HW_KEEP_FROM_KEEPER = 1u << 0, /* `from` is an index into KEEPERS, else into KEPT */
+    HW_KEEP_MOMENTARY = 1u << 1,   /* from stacks to what lasting keepers keep */
+};
+/* Pointers from a keeper, or from blocks, to blocks. `offset` is that of the first pointer in its block. Each block
+ * counts in `blocks` and `bytes` of one edge: that of the first pointer to it that was found. */
+struct hw_keep_edge {
+    uint32_t from HW_TAG(1, PREVIOUS), to HW_TAG(2, PREVIOUS); /* `to` is an index into KEPT */
+    uint32_t flags HW_TAG(3), offset HW_TAG(4);                /* enum hw_keep_edge_flags */
+    uint64_t pointers HW_TAG(5), blocks HW_TAG(6), bytes HW_TAG(7);
+};
+struct hw_keep_info {
+    uint64_t tick HW_TAG(1), duration_ns HW_TAG(2);
+    uint64_t blocks HW_TAG(3), bytes HW_TAG(4);           /* that are kept */
+    uint64_t memory_bytes HW_TAG(5);                      /* of the process, for the search for keepers */
+    uint64_t lost_blocks HW_TAG(6), lost_bytes HW_TAG(7); /* kept, without an entry in KEPT */
+    uint64_t lost_pointers HW_TAG(8);                     /* without an entry in KEEP_EDGES */
+    uint64_t folded_variables HW_TAG(9);                  /* that had no room of their own: HW_KEEPER_OTHER */
+    uint64_t reserved[1];
+};
+
+/* What is in live blocks (record --contents), by context, at the moment of CONTENT_INFO. A byte may count in several of
+ * these numbers, and once in `avoidable_bytes`. */
+struct hw_contents {
+    uint32_t context HW_TAG(1, PREVIOUS), flags HW_TAG(2);          /* 0 */
+    uint64_t blocks HW_TAG(3), bytes HW_TAG(4);                     /* that were examined */
+    uint64_t identical_blocks HW_TAG(5), identical_bytes HW_TAG(6); /* copies of another block, beyond the first one */
+    uint64_t repeated HW_TAG(7);                          /* contents with copies whose first block is one of these */
+    uint64_t zero_blocks HW_TAG(8), zero_bytes HW_TAG(9); /* blocks of zeros only */
+    uint64_t never_written_bytes HW_TAG(10); /* on pages that are not there, or as they were filled at the allocation */
+    uint64_t absent_bytes HW_TAG(11);        /* of them on pages that are not there */
+    uint64_t tail_blocks HW_TAG(12);         /* others whose end is zeros, or was never written, */
+    uint64_t unused_tail_bytes HW_TAG(13);   /* and how much of them */
+    uint64_t avoidable_bytes HW_TAG(14);     /* in any of these numbers, and in memory */
+    uint64_t unread_bytes HW_TAG(15);        /* in swap, not readable, or of a mapped file */
+    /* What the avoidable bytes are, each once; the rest was never written. Since 2026-11-23, else 0. */
+    uint64_t avoidable_copies HW_TAG(16), avoidable_zeros HW_TAG(17), avoidable_ends HW_TAG(18);
+    uint64_t identical_error HW_TAG(19); /* identical_bytes is an estimate: so much more or less, in 95 % of cases */
+};
+/* A content that several blocks have. */
+struct hw_content_example {
+    uint32_t context, shown; /* HW_NONE: one of the most frequent of all; how many of `bytes` are known */
+    uint64_t size, copies;   /* of a block; blocks of all contexts */
+    uint64_t here;           /* of them of the context, at least, beside the first one; 0: not counted */
+    uint8_t bytes[64];       /* the begin, else 0 */
+};
+enum hw_content_flags {
+    HW_CONTENT_FILLED = 1u << 0,  /* new blocks were filled: small ones are known to be written or not */
+    HW_CONTENT_SAMPLES = 1u << 1, /* examples have bytes */
+    HW_CONTENT_CALM = 1u << 2,    /* no thread was in the middle of an allocation */
+    HW_CONTENT_BLIND = 1u << 3,   /* it could not be found out which pages are there */
+};
+struct hw_content_info {
+    uint64_t tick HW_TAG(1), duration_ns HW_TAG(2);
+    uint64_t blocks HW_TAG(3), bytes HW_TAG(4); /* that were examined, without those of pools */
+    uint64_t memory_bytes HW_TAG(5);            /* of the process, for the table of contents */
+    uint32_t moment HW_TAG(6), flags HW_TAG(7); /* enum hw_memory_moment, enum hw_content_flags */
+    uint32_t sampled HW_TAG(8); /* 0: all contents were compared; else at last those with one hash in 2^sampled */
+    uint32_t threads_missed HW_TAG(9), missed_error HW_TAG(10), reserved0 HW_TAG(11); /* not stopped; errno */
+    uint64_t distinct HW_TAG(12);                                 /* contents in the table at last */
+    uint64_t unread_bytes HW_TAG(13), unwritten_bytes HW_TAG(14); /* not read; of contexts without an entry */
+    uint64_t swapped_bytes HW_TAG(15);                            /* of those not read: in swap */
+    uint64_t threshold HW_TAG(16);       /* near the peak: asked for from so many live bytes on */
+    uint64_t identical_error HW_TAG(17); /* as in struct hw_contents, of the sum over all contexts */
+};
+
+/* The live heap page by page (record --pinned), at the moment of HEAP_PAGES. Resident pages of 4 KiB count, in mappings
+ * that hold a live block. What a block takes of them is its extent: what was requested, what it is rounded up to, and
+ * its header where that is known.
+ *
+ *   requested + rounding + headers - absent + free in pages with live bytes + kept = resident */
+enum hw_heap_pages_flags {
+    HW_HEAP_PAGES_GLIBC = 1u << 0,    /* headers are known, and so are [heap] and arenas */
+    HW_HEAP_PAGES_MINCORE = 1u << 1,  /* no pagemap: pages in swap count as absent */
+    HW_HEAP_PAGES_ROUNDING = 1u << 2, /* what blocks are rounded up to is known */
+    HW_HEAP_PAGES_MISSED = 1u << 3,   /* a thread was in the middle of an allocation: nothing was read */
+};
+struct hw_heap_pages {
+    uint64_t tick HW_TAG(1), walk_ns HW_TAG(2);      /* the moment, and how long it took */
+    uint32_t flags HW_TAG(3), top_context HW_TAG(4); /* HW_NONE, or whose block is the last one in [heap] */
+    uint64_t blocks HW_TAG(5), requested_bytes HW_TAG(6), rounding_bytes HW_TAG(7), header_bytes HW_TAG(8);
+    uint64_t absent_bytes HW_TAG(9);    /* of these three: in pages that are not resident */
+    uint64_t swapped_bytes HW_TAG(10);  /* pages of these mappings that are in swap */
+    uint64_t resident_bytes HW_TAG(11); /* of mappings with live blocks */
+    uint64_t live_pages HW_TAG(12);     /* resident ones with bytes of a live block */
+    uint64_t free_bytes HW_TAG(13);     /* in them: of no live block */
+    uint64_t kept_bytes HW_TAG(14);     /* in resident pages without */
+    /* of kept_bytes, with glibc: in [heap] behind the last block; before it, which only malloc_trim gives back; in
+     * other arenas */
+    uint64_t top_bytes HW_TAG(15), below_top_bytes HW_TAG(16), arena_bytes HW_TAG(17);
+    uint64_t top_held_bytes HW_TAG(18);  /* resident bytes of [heap] between the last block of another context and that
+                                          * of  top_context */
+    uint64_t ungrouped_pages HW_TAG(19); /* live pages that are in no entry of PAGE_GROUPS: more contexts are on them */
+    uint64_t unwritten_bytes HW_TAG(20); /* pinned by contexts that are missing in PINS */
+    uint64_t large_bytes HW_TAG(21);     /* in live pages that one block fills: in no entry of PAGE_GROUPS, nor in
+                                          * `packed_bytes` of PINS */
+    uint64_t absent_rounding_bytes HW_TAG(22); /* of absent_bytes; headers are always written */
+    uint64_t reserved[3];
+};
+/* What blocks of a context keep resident. The free bytes of a page are shared equally among the contexts with a block
+ * on it. */
+struct hw_pin {
+    uint32_t context HW_TAG(1, PREVIOUS), reserved0 HW_TAG(2);
+    uint64_t blocks HW_TAG(3), own_bytes HW_TAG(4);           /* extents, in resident pages */
+    uint64_t pages HW_TAG(5), live_bytes HW_TAG(6);           /* on which it has bytes; all contexts' bytes on them */
+    uint64_t pinned_bytes HW_TAG(7);                          /* its share of their free bytes */
+    uint64_t sole_pages HW_TAG(8), sole_free_bytes HW_TAG(9); /* on which no other context has a block; free on them */
+    uint64_t packed_bytes HW_TAG(10), packed_blocks HW_TAG(11); /* own_bytes, and begins of blocks, on pages that no one
+                                                                 * block fills */
+    uint64_t classes HW_TAG(12);                                /* bit 4 * log2 + quarter - 16, of sizes up to 1 MiB */
+};
+/* How full pieces of the heap are: `tenths` 0: no live byte; else more than tenths - 1 and up to `tenths` tenths of
+ * the resident bytes. */
+enum hw_piece_unit {
+    HW_PIECE_PAGE = 0,       /* 4 KiB */
+    HW_PIECE_HUGE_PAGE = 1,  /* 2 MiB, aligned: resident bytes in it */
+    HW_PIECE_GLIBC_HEAP = 2, /* up to 64 MiB of an arena other than the main one */
+    HW_PIECE_SEGMENT = 3,    /* 32 MiB, aligned: mimalloc's */
+    HW_PIECE_UNITS = 4,
+};
+struct hw_occupancy {
+    uint32_t unit HW_TAG(1), tenths HW_TAG(2); /* enum hw_piece_unit */
+    uint64_t pieces HW_TAG(3), resident_bytes HW_TAG(4), live_bytes HW_TAG(5);
+};
+/* Live pages on which exactly these contexts have blocks: ascending, HW_NONE behind the last. */
+#define HW_PAGE_GROUP_CONTEXTS 8u
+struct hw_page_group {
+    uint32_t contexts[HW_PAGE_GROUP_CONTEXTS];
+    uint64_t pages, live_bytes;
 };
 
 #include "profile/format_access.h"

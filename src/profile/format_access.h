@@ -93,7 +93,10 @@ struct hw_access {
     /* lines in lines_false_shared of which that is not known: two threads' counts of a word are at their limit (8-byte
      * granules), or 3 periods at least (4-byte granules) */
     uint64_t lines_hot HW_TAG(32);
-    uint64_t reserved[2];
+    /* blocks whose first bytes were watched, and to which somebody wrote where no counted code has touched them: code
+     * that does not count uses blocks of this context */
+    uint64_t unseen_writes HW_TAG(33);
+    uint64_t reserved[1];
 };
 
 enum hw_global_flags {

@@ -255,12 +255,42 @@ struct hw_profile_context {
     struct hw_profile_accesses *access; /* NULL when accesses were not counted */
 };
 
+/* Blocks of a context whose sizes lie in one bucket (base/size_bucket.h); HW_SIZE_BUCKET_UNKNOWN: of which it is not
+ * known, as there was no room. Each column adds up to the number of the context. See struct hw_size_bar. */
+struct hw_profile_size_bar {
+    uint32_t context, bucket;
+    uint64_t allocations, reallocations, bytes;
+    int64_t live_blocks, live_bytes, peak_blocks, peak_bytes;
+};
+
+/* Freed blocks of a context that lived as long as hw_lifetime_bar says; HW_LIFETIME_UNKNOWN: of which it is not known.
+ * `frees` adds up to that of the context. BYTES: of these blocks when they were freed. */
+struct hw_profile_life_bar {
+    uint32_t context, life;
+    uint64_t frees, bytes;
+};
+#define HW_LIFETIME_UNKNOWN HW_LIFETIME_BARS
+
 /* Timeline with times in ns. */
 struct hw_profile_point {
     uint64_t time_ns;
     int64_t live_bytes;
     uint64_t rss_bytes; /* 0: not read */
     uint64_t allocations, frees;
+};
+
+/* What the program measured itself: see struct hw_region. Of its ticks: nanoseconds. */
+struct hw_profile_region {
+    struct hw_region sum;
+    const char *name;
+    uint64_t total_ns, longest_ns, first_ns, last_ns;
+};
+
+/* A moment that it has named. */
+struct hw_profile_mark {
+    uint64_t time_ns;
+    int64_t live_bytes;
+    const char *name;
 };
 
 /* A file of LLVM's instead of Heapwise's own: docs/llvm.md says what such files hold. */
@@ -288,7 +318,39 @@ enum hw_measured {
     HW_MEASURED_LIFETIMES,  /* lifetime_total_ns */
     HW_MEASURED_LIFETIME_RANGE, /* lifetime_min_ns, lifetime_max_ns */
     HW_MEASURED_LAST,           /* last_alloc_ns, last_free_ns and their CPUs */
+    HW_MEASURED_BARS,           /* size_bars, life_bars */
     HW_MEASURED_CPUS,           /* migrated_cpu, lifetime_overlaps, same_alloc_cpu, same_free_cpu */
+    HW_MEASURED_LEAKS,          /* which live blocks the program could still reach */
+};
+
+/* A thread; or several that were added up, as it says. What is live is of the blocks that it allocated, whoever freed
+ * others of them. In sampled runs, and in allocator mode, all counts are estimates. */
+struct hw_profile_thread {
+    const char *name;  /* any bytes; "": not known */
+    uint32_t flags;    /* enum hw_thread_flags */
+    uint32_t map;      /* of the routine it was started with, HW_NONE: not known */
+    uint64_t routine;  /* address - bias */
+    uint64_t threads;  /* how many it is: 1, or those that were added up */
+    uint64_t start_ns; /* its first event; of several: the first one of all */
+    uint64_t end_ns;   /* 0: it has not ended before the process, or some of them have not */
+    uint32_t slot;     /* what hw_mib.slot says of it, less 1; HW_NONE: not known */
+    uint32_t starter;  /* index of the thread that started it; HW_NONE: not known, or several did */
+    uint32_t context;  /* id: where; 0: not known, or at several places */
+    uint64_t allocations, frees, reallocations, temporary, bytes;
+    int64_t live_blocks, live_bytes, peak_bytes;
+    uint64_t freed_by_others, freed_by_others_bytes; /* its blocks */
+    uint64_t freed_of_others, freed_of_others_bytes; /* by it */
+    uint64_t owner_unknown;                          /* blocks freed by it of which nobody knows whose they were */
+};
+
+/* What the threads of a slot did in a context. */
+struct hw_profile_thread_place {
+    uint32_t context; /* id */
+    uint32_t thread;  /* one of them */
+    bool several;     /* there were others of its start function */
+    bool resized;     /* threads reallocated blocks of other threads of this context */
+    uint64_t allocations, frees, bytes, freed_by_others;
+    int64_t live_bytes, peak_bytes; /* what these threads did: live if others freed nothing there, nor reallocated */
 };
 
 struct hw_profile {
@@ -307,6 +369,11 @@ struct hw_profile {
     const char *executable, *allocator, *allocator_path, *options;
     const char **command; /* command_count strings */
     size_t command_count;
+    const struct hw_profile_thread *threads; /* in the order of the file; empty: an older file, or one of LLVM's */
+    size_t thread_count;
+    /* Where more than one thread is known, and their file is not merged: sorted by context and thread. */
+    const struct hw_profile_thread_place *thread_places;
+    size_t thread_place_count;
     struct hw_thread_entry totals;         /* sum of the THREADS section, of no thread */
     struct hw_thread_entry context_totals; /* from the MIBs: the two agree, but for events in flight */
     const struct hw_map_entry *maps;
@@ -323,10 +390,40 @@ struct hw_profile {
     size_t free_stack_count;
     const struct hw_memory_breakdown *memory; /* as stored: ticks */
     size_t memory_count;
+    const struct hw_ledger_row *ledger; /* as stored; indexes are valid */
+    size_t ledger_count;
+    const struct hw_mapping *mappings; /* likewise */
+    size_t mapping_count;
+    const struct hw_leak *leaks; /* as stored, of contexts that exist */
+    size_t leak_count;
+    const struct hw_leak_info *leak_search; /* NULL: nobody looked what can still be reached */
+    const struct hw_keep_info *keep_search; /* NULL: nobody looked who keeps what; indexes of the next are valid */
+    const struct hw_keeper *keepers;
+    size_t keeper_count;
+    const struct hw_kept *kept;
+    size_t kept_count;
+    const struct hw_keep_edge *keep_edges;
+    size_t keep_edge_count;
+    const struct hw_content_info *content_search; /* NULL: nobody looked what blocks hold */
+    const struct hw_contents *contents;
+    size_t content_count;
+    const struct hw_content_example *content_examples;
+    size_t content_example_count;
+    const struct hw_heap_pages *heap_pages; /* NULL: nobody looked; contexts of the next exist */
+    const struct hw_pin *pins;              /* by context */
+    size_t pin_count;
+    const struct hw_occupancy *occupancy;
+    size_t occupancy_count;
+    const struct hw_page_group *page_groups;
+    size_t page_group_count;
     const struct hw_run *runs; /* of a merged profile: what was merged */
     size_t run_count;
     const struct hw_note *notes;
     size_t note_count;
+    const struct hw_profile_region *regions; /* most bytes first, then by name; each name and scope once */
+    size_t region_count;
+    const struct hw_profile_mark *marks; /* sorted by time */
+    size_t mark_count;
     bool access_counted;               /* what follows up to histogram_count means something */
     struct hw_access_info access_info; /* all zero when it is missing */
     struct hw_profile_accesses access; /* sum of all contexts */
@@ -360,6 +457,12 @@ struct hw_profile {
     const struct hw_side *sides;
     size_t side_count;
     const struct hw_profile_places *places; /* NULL: nor was what lies where */
+    /* How sizes and lifetimes are distributed; sorted by context, then by size and lifetime, each bar once. */
+    bool bars_recorded; /* not by older versions, nor LLVM's runtime */
+    struct hw_profile_size_bar *size_bars;
+    size_t size_bar_count;
+    struct hw_profile_life_bar *life_bars;
+    size_t life_bar_count;
     const char *strings;
     size_t string_size;
     char **problems; /* sentences: what is damaged or missing in the file and what was saved of it */
@@ -443,6 +546,9 @@ void hw_profile_free(struct hw_profile *profile);
 /* The string at OFFSET, "" when out of range. Lives as long as the profile. */
 const char *hw_profile_string(const struct hw_profile *profile, uint32_t offset);
 
+/* Whether code of a library handles objects of this type, which its headers define: library_types.def. */
+bool hw_profile_is_library_type(const char *name);
+
 /* Whether accesses are not counted, but the periods of a sampler in which each word was used, added up over words. */
 static inline bool hw_profile_counts_periods(const struct hw_profile *profile)
 {
@@ -482,6 +588,7 @@ static inline uint64_t hw_profile_access_shared(const struct hw_profile_access *
  * process section as the process wrote it; hw_profile.process has it already. */
 uint64_t hw_sampled_peak(const struct hw_process_info *process, int64_t live_bytes);
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks);
+uint64_t hw_process_ns(const struct hw_process_info *process, uint64_t ticks);
 /* When counts of events begin: at the start, or at the latest reset. Of one run; 0 for merged ones. */
 uint64_t hw_profile_counted_from_ns(const struct hw_profile *profile);
 

@@ -63,15 +63,15 @@ void hw_buffer_number(struct hw_buffer *buffer, uint64_t number)
     hw_buffer_bytes(buffer, digits + at, sizeof digits - at);
 }
 
-/* Length of the UTF-8 sequence at TEXT with its code point, 0 when it is not one (overlong, surrogate, too great, cut).
- */
-static size_t decode(const unsigned char *text, uint32_t *point)
+/* Length of the UTF-8 sequence at TEXT, of which LEFT bytes are there, with its code point; 0 when it is not one
+ * (overlong, surrogate, too great, cut). */
+static size_t decode(const unsigned char *text, size_t left, uint32_t *point)
 {
     static const struct {
         unsigned char mask, lead;
         uint32_t least;
     } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-    for (size_t more = 0; more < sizeof forms / sizeof *forms; more++) {
+    for (size_t more = 0; more < sizeof forms / sizeof *forms && more < left; more++) {
         if ((text[0] & forms[more].mask) != forms[more].lead)
             continue;
         uint32_t value = text[0] & (unsigned char)~forms[more].mask;
@@ -88,14 +88,26 @@ static size_t decode(const unsigned char *text, uint32_t *point)
     return 0;
 }
 
+static bool is_control(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7f && point < 0xa0);
+}
+
+/* Also what changes the direction of what follows, and separators of lines. */
+static bool is_hidden(uint32_t point)
+{
+    return is_control(point) || point == 0x61c || point == 0x200e || point == 0x200f ||
+           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
+
 void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean)
 {
     const unsigned char *at = (const unsigned char *)text, *plain = at;
-    while (*at) {
+    const unsigned char *const end = at + strlen(text);
+    while (at < end) {
         uint32_t point = 0;
-        size_t size = decode(at, &point);
-        bool control = point < 0x20 || (point >= 0x7f && point < 0xa0);
-        bool keep = size && (clean == HW_CLEAN_JSON || !control) && (clean != HW_CLEAN_ASCII || point < 0x7f);
+        size_t size = decode(at, (size_t)(end - at), &point);
+        bool keep = size && (clean == HW_CLEAN_JSON || !is_control(point)) && (clean != HW_CLEAN_ASCII || point < 0x7f);
         if (keep) {
             at += size;
             continue;
@@ -106,6 +118,47 @@ void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean c
         plain = at;
     }
     hw_buffer_bytes(buffer, (const char *)plain, (size_t)(at - plain));
+}
+
+void hw_buffer_quote(struct hw_buffer *buffer, const void *bytes, size_t count, enum hw_clean clean)
+{
+    const unsigned char *at = bytes, *const end = at + count;
+    hw_buffer_bytes(buffer, "\"", 1);
+    while (at < end) {
+        uint32_t point = 0;
+        size_t size = decode(at, (size_t)(end - at), &point);
+        if (size && !is_hidden(point) && (clean != HW_CLEAN_ASCII || point < 0x7f)) {
+            if (point == '"' || point == '\\')
+                hw_buffer_bytes(buffer, "\\", 1);
+            hw_buffer_bytes(buffer, (const char *)at, size);
+            at += size;
+            continue;
+        }
+        size = size ? size : 1;
+        if (point == '\n' || point == '\t' || point == '\r') {
+            hw_buffer_add(buffer, "\\%c", point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
+            at++;
+            continue;
+        }
+        for (; size--; at++)
+            hw_buffer_add(buffer, "\\x%02x", *at);
+    }
+    hw_buffer_bytes(buffer, "\"", 1);
+}
+
+size_t hw_text_bytes(const void *bytes, size_t count, size_t *odd)
+{
+    const unsigned char *at = bytes, *const end = at + count;
+    *odd = 0;
+    while (at < end) {
+        uint32_t point = 0;
+        const size_t size = decode(at, (size_t)(end - at), &point);
+        if (!size && (size_t)(end - at) < 4 && *at >= 0xc2)
+            break;
+        *odd += !size || (is_hidden(point) && point != '\n' && point != '\t' && point != '\r');
+        at += size ? size : 1;
+    }
+    return (size_t)(at - (const unsigned char *)bytes);
 }
 
 static int add_json(const char *text, size_t size, void *buffer)

@@ -30,6 +30,11 @@ void hw_buffer_number(struct hw_buffer *buffer, uint64_t number);
 
 /* Appends TEXT; bytes that may not stay become \xNN. */
 void hw_buffer_clean(struct hw_buffer *buffer, const char *text, enum hw_clean clean);
+/* Appends COUNT bytes in quotes, as a string of C: controls, what is not UTF-8, quotes and backslashes are escaped. */
+void hw_buffer_quote(struct hw_buffer *buffer, const void *bytes, size_t count, enum hw_clean clean);
+/* How many of COUNT bytes there are before a character that is cut at the end; *ODD: controls other than \t, \n and \r,
+ * and bytes that are not UTF-8. */
+size_t hw_text_bytes(const void *bytes, size_t count, size_t *odd);
 
 /* Appends VALUE as JSON; it may be NULL, which fails. json_dumps leaves parts out when there is no memory for them. */
 struct json_t;

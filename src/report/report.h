@@ -21,6 +21,13 @@ enum hw_report_section {
     HW_REPORT_FIELDS,    /* of structs */
     HW_REPORT_SAMPLES,   /* sampled accesses */
     HW_REPORT_ALLOCATOR, /* the allocator itself */
+    HW_REPORT_REGIONS,   /* what the program measured and named itself */
+    HW_REPORT_SIZES,     /* as a distribution */
+    HW_REPORT_LIFETIMES, /* likewise */
+    HW_REPORT_LEAKS,     /* what can still be reached */
+    HW_REPORT_KEEPS,     /* who keeps it */
+    HW_REPORT_CONTENTS,  /* what is in it */
+    HW_REPORT_PINNED,    /* what keeps pages resident */
     HW_REPORT_NOT_OBSERVED,
     HW_REPORT_SECTIONS
 };
@@ -31,7 +38,7 @@ extern const char *const hw_report_section_names[HW_REPORT_SECTIONS];
 #define HW_BRIEF_LINES 80 /* of a page of 80 columns or more */
 
 struct hw_report_options {
-    uint32_t sections;     /* bits 1 << enum hw_report_section; 0: what is usual */
+    uint64_t sections;     /* bits 1 << enum hw_report_section; 0: what is usual */
     bool brief;            /* text, without `sections`: what matters most, at most HW_BRIEF_LINES */
     bool packages;         /* text, without `sections`: says which of this machine's packages bring
                             * missing names */
@@ -39,6 +46,7 @@ struct hw_report_options {
     enum hw_sort_key sort; /* order of JSON's contexts */
     const char *structure; /* of the structs only those of that name; NULL: all */
     struct hw_sums sums;   /* instead of the sections */
+    bool threads;          /* JSON: also where `sections` leaves them out */
     bool fields;           /* heapwise fields: nothing beside the sections */
     bool full;             /* text: fold nothing, cut nothing */
     unsigned width;        /* text: columns, at least 60 */

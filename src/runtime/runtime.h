@@ -8,6 +8,7 @@
  *   access/access.h        counted accesses and fields
  *   samples/samples.h      sampled accesses
  *   allocator/allocator.h, places.h       mode=allocator
+ *   graph/graph.h          which blocks the program can still reach
  *
  * The runtime is loaded into the program that is profiled. It wraps the program's own allocator, counts by call stack
  * and keeps the counts in a profile file that is mapped and valid at every moment. Rules for everything here:
@@ -34,8 +35,7 @@
     HW_EXPORT type name arguments
 #define HW_VARIABLE     __attribute__((visibility("default")))
 #define HW_DEPTH_MAX    256
-#define HW_CONTEXT_BITS 24
-#define HW_CONTEXT_MAX  (1u << HW_CONTEXT_BITS)
+#define HW_CONTEXT_MAX  (1u << 23)
 /* A function that is part of a fast path, or folds away where it is called. */
 #define HW_INLINE static inline __attribute__((always_inline))
 
@@ -51,6 +51,8 @@ struct hw_runtime {
     uint32_t threads_many;           /* more than one thread has been seen: deltas are flushed, see heap.c */
     uint32_t threads_settled;        /* nobody adds without atomic instructions any more */
     uint64_t timeline_next;          /* ticks: when the next point is due */
+    uint64_t timeline_fall;          /* likewise for frees: 0 while RSS is to be read at the peak, before it is left */
+    uint64_t peak_read_above;        /* a new peak above this total is worth that */
     uint64_t code_generation;        /* raised when code was unmapped: cached walks and rules are void */
     uint64_t peak_limit;             /* a new peak is noted above this total */
     int64_t flush_limit;             /* a thread adds its delta to the totals when it is greater than this */
@@ -59,6 +61,7 @@ struct hw_runtime {
     uint64_t family_base; /* tick 0 of the first process of a family of forks: what blocks are stamped with */
     uint32_t pid;
     uint32_t clock_is_tsc;
+    uint64_t ns_per_tick;           /* times 2^32; as far as it is known so far */
     uintptr_t text_start, text_end; /* the runtime's own code */
     struct hw_lock lock;            /* all slow paths */
     uint64_t clock_start_ns;        /* CLOCK_MONOTONIC at tick 0 */
@@ -66,6 +69,9 @@ struct hw_runtime {
     uint32_t stopped;               /* events wait at their begin: hw_threads_stop */
     uint32_t mode;                  /* enum hw_mode, as of the start */
     uint32_t weighted;              /* blocks stand for others like them: sampled runs, allocator mode */
+    uint32_t regions_open;          /* regions.c: how many, */
+    uint32_t regions_of_process;    /* of them of all threads */
+    int64_t regions_most;           /* live bytes of the process since the latest begin or end of one */
 };
 extern HW_HIDDEN struct hw_runtime hw_runtime;
 

@@ -33,7 +33,8 @@ static uint8_t rank_of(const GElf_Sym *symbol)
     return binding < sizeof by_binding ? by_binding[binding] : 0;
 }
 
-static bool add_candidate(struct candidates *all, Dwfl_Module *module, int index)
+/* TYPES: one bit for each type of symbols that counts. */
+static bool add_candidate(struct candidates *all, Dwfl_Module *module, int index, unsigned types)
 {
     GElf_Sym symbol;
     GElf_Addr address = 0, bias = 0, end;
@@ -41,9 +42,11 @@ static bool add_candidate(struct candidates *all, Dwfl_Module *module, int index
     Elf *elf = NULL;
     const char *name = dwfl_module_getsym_info(module, index, &symbol, &address, &section, &elf, &bias);
     const unsigned type = name ? GELF_ST_TYPE(symbol.st_info) : STT_NOTYPE;
-    if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS || symbol.st_size == 0 ||
-        (type != STT_OBJECT && type != STT_COMMON) || __builtin_add_overflow(address, symbol.st_size, &end))
+    if (!name || !*name || section == SHN_UNDEF || section == SHN_ABS || symbol.st_size == 0 || !(types >> type & 1) ||
+        __builtin_add_overflow(type == STT_TLS ? symbol.st_value : address, symbol.st_size, &end))
         return true;
+    if (type == STT_TLS)
+        address = symbol.st_value;
     if (!HW_GROW(all->candidate, all->capacity, all->count + 1))
         return false;
     all->candidate[all->count++] = (struct candidate){
@@ -66,26 +69,27 @@ static int compare_candidates(const void *left, const void *right)
 }
 
 /* Keeps those that do not lie within another one. */
-static bool keep_outermost(struct hw_data *data, struct candidates *all, struct hw_names *names)
+static bool keep_outermost(const struct hw_data_symbol **list, size_t *count, struct candidates *all,
+                           struct hw_names *names)
 {
     uint64_t reach = 0;
     struct hw_data_symbol *symbols = calloc(all->count + 1, sizeof *symbols);
-    data->symbol = symbols;
+    *list = symbols;
     if (!symbols)
         return false;
     for (size_t i = 0; i < all->count; i++) {
         const struct candidate *candidate = &all->candidate[i];
         const uint64_t end = candidate->symbol.address + candidate->symbol.size;
-        if (data->symbol_count && end <= reach)
+        if (*count && end <= reach)
             continue;
         char *name = strndup(candidate->linkage_name, 1 + strcspn(candidate->linkage_name + 1, "@"));
-        struct hw_data_symbol *symbol = &symbols[data->symbol_count];
+        struct hw_data_symbol *symbol = &symbols[*count];
         *symbol = candidate->symbol;
         symbol->name = name ? hw_names_readable(names, name) : NULL;
         free(name);
         if (!symbol->name)
             return false;
-        data->symbol_count++;
+        ++*count;
         reach = end;
     }
     return true;
@@ -122,24 +126,34 @@ static bool read_sections(struct hw_data *data, Dwfl_Module *module, struct hw_n
     return true;
 }
 
-bool hw_data_read(struct hw_data *data, const struct hw_debug_file *file, struct hw_names *names)
+/* Sorted and without what lies within others. False when there is no memory. */
+static bool read_variables(const struct hw_data_symbol **list, size_t *count, const struct hw_debug_file *file,
+                           unsigned types, struct hw_names *names)
 {
     struct candidates all = {0};
-    const int count = dwfl_module_getsymtab(file->module);
+    const int symbols = dwfl_module_getsymtab(file->module);
     bool done = true;
-    *data = (struct hw_data){0};
-    for (int i = 1; done && i < count; i++)
-        done = add_candidate(&all, file->module, i);
+    for (int i = 1; done && i < symbols; i++)
+        done = add_candidate(&all, file->module, i, types);
     if (all.count)
         qsort(all.candidate, all.count, sizeof *all.candidate, compare_candidates);
-    done = done && keep_outermost(data, &all, names) && read_sections(data, file->module, names);
+    done = done && keep_outermost(list, count, &all, names);
     free(all.candidate);
     return done;
+}
+
+bool hw_data_read(struct hw_data *data, const struct hw_debug_file *file, struct hw_names *names)
+{
+    *data = (struct hw_data){0};
+    return read_variables(&data->symbol, &data->symbol_count, file, 1u << STT_OBJECT | 1u << STT_COMMON, names) &&
+           read_variables(&data->local, &data->local_count, file, 1u << STT_TLS, names) &&
+           read_sections(data, file->module, names);
 }
 
 void hw_data_free(struct hw_data *data)
 {
     free((void *)data->symbol);
+    free((void *)data->local);
     free((void *)data->section);
     *data = (struct hw_data){0};
 }

@@ -436,6 +436,27 @@ bool hw_symbolizer_data(struct hw_symbolizer *symbolizer, int module, struct hw_
     return false;
 }
 
+bool hw_symbolizer_fields(struct hw_symbolizer *symbolizer, int module, struct hw_field_query *query, size_t count,
+                          struct hw_error *error)
+{
+    if (module < 0 || (size_t)module >= symbolizer->module_count || !count)
+        return true;
+    const struct hw_module *from = symbolizer->module[module];
+    struct hw_debug_file file;
+    char problem[512];
+    char *urls = silence_debuginfod(symbolizer);
+    bool done = true;
+    if (hw_debug_file_open(&file, &symbolizer->paths, from->path, from->build_id, from->build_id_size, problem,
+                           sizeof problem)) {
+        done = hw_fields_find(&file, symbolizer->names, query, count);
+        hw_debug_file_close(&file);
+    }
+    restore_debuginfod(urls);
+    if (!done)
+        hw_error_set(error, "cannot read the fields of variables: out of memory");
+    return done;
+}
+
 bool hw_symbolizer_read_marks(struct hw_symbolizer *symbolizer, int module, struct hw_error *error)
 {
     if (module < 0 || (size_t)module >= symbolizer->module_count)

@@ -91,6 +91,8 @@ struct hw_data_section {
 struct hw_data {
     const struct hw_data_symbol *symbol; /* sorted by address; none lies within another */
     size_t symbol_count;
+    const struct hw_data_symbol *local; /* thread-local variables, likewise: offsets in the thread-local data */
+    size_t local_count;
     const struct hw_data_section *section; /* that hold data, in the order of the file */
     size_t section_count;
 };
@@ -99,6 +101,20 @@ struct hw_data {
  * hw_symbolizer_run. False with ERROR when there is no memory. */
 bool hw_symbolizer_data(struct hw_symbolizer *symbolizer, int module, struct hw_data *data, struct hw_error *error);
 void hw_data_free(struct hw_data *data);
+
+/* A place in a variable: ADDRESS as in the ELF file, or in thread-local data if it is LOCAL. The answers are NULL where
+ * no debug information says it: VARIABLE ("server", "lookup()::cache" of one that a function keeps), PATH (".db",
+ * "[3].next", "" if it is all of it) and TYPE ("struct entry", "std::string"): what the pointer there, in C or C++, is
+ * declared to point to; with WHOLE all pointers of the variable. */
+struct hw_field_query {
+    uint64_t address;
+    bool local, whole;
+    const char *variable, *path, *type;
+};
+/* Answers COUNT queries, not while hw_symbolizer_run. Strings live as long as the symbolizer. False with ERROR when
+ * there is no memory. */
+bool hw_symbolizer_fields(struct hw_symbolizer *symbolizer, int module, struct hw_field_query *query, size_t count,
+                          struct hw_error *error);
 
 /* What the code of a module does (base/abi.h): heapwise cc, or clang -fmemory-profile, makes it count its accesses. */
 enum hw_counting { HW_COUNTING_UNKNOWN, HW_COUNTING_NO, HW_COUNTING_YES };

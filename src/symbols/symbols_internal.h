@@ -8,6 +8,7 @@
  *     inline_chain.c one unit: functions and inlined functions at sorted addresses, from the DIE tree
  *     source_line.c  one unit: file, line and column, from the line table
  *     data.c         variables, sections of data, names of types
+ *     field_names.c  fields of variables
  *     elf_symbols.c  names from .symtab, .dynsym, .gnu_debugdata and the PLT
  *     names.c        interned strings, shared by all threads
  *     demangle.c     C++ and Rust names
@@ -118,6 +119,11 @@ uint64_t hw_type_id(const char *name, size_t length);
 bool hw_marks_read(struct hw_types *types, enum hw_counting *counting, Elf *elf, struct hw_names *names);
 void hw_types_sort(struct hw_types *types);
 const char *hw_types_find(const struct hw_types *types, uint64_t id);
+
+/* ---- field_names.c ---- */
+
+/* Answers what FILE's debug information knows. False when there is no memory. */
+bool hw_fields_find(const struct hw_debug_file *file, struct hw_names *names, struct hw_field_query *query, size_t count);
 
 /* ---- module.c ---- */
 

@@ -112,6 +112,29 @@ static void test_large(void **state)
     recording_free(&r);
 }
 
+static void check_sparse(const char *program, int64_t granule)
+{
+    const int64_t size = 300 << 20, step = (1 << 20) + (3 << 15);
+    int64_t reads = 0;
+    for (int64_t shift = 0; shift < 4; shift++)
+        reads += (size - (shift << 18) + step - 1) / step;
+    struct recording r = run_mode(program, "sparse", NULL, NULL);
+    assert_exit(&r.run, 0, program);
+    CHECK(r.report, "sparse", "accesses.writes", 400);
+    CHECK(r.report, "sparse", "granules_touched", 400);
+    CHECK(r.report, "sparse_large", "accesses.reads", reads);
+    CHECK(r.report, "sparse_large", "accesses.writes", 4);
+    CHECK(r.report, "sparse_large", "granules_touched", reads + 4);
+    CHECK(r.report, "sparse_large", "granules", 4 * (size / granule + (granule == 64))); /* they begin within one */
+    recording_free(&r);
+}
+
+static void test_sparse(void **state)
+{
+    check_sparse("access", 64);
+    check_sparse("access-8", 8);
+}
+
 static void check_reallocs(const char *program)
 {
     struct recording r = run_mode(program, "reallocs", NULL, NULL);
@@ -416,9 +439,10 @@ static void test_mixed_granules(void **state)
 
 TEST_LIST(cmocka_unit_test(test_late_library), cmocka_unit_test(test_mixed_granules), cmocka_unit_test(test_plain),
           cmocka_unit_test(test_bleed), cmocka_unit_test(test_bleed_other_allocators), cmocka_unit_test(test_stale),
-          cmocka_unit_test(test_large), cmocka_unit_test(test_reallocs), cmocka_unit_test(test_threads),
-          cmocka_unit_test(test_thread_stack), cmocka_unit_test(test_fork), cmocka_unit_test(test_aligned),
-          cmocka_unit_test(test_globals), cmocka_unit_test(test_dumps_count_a_live_block_once),
-          cmocka_unit_test(test_reset), cmocka_unit_test(test_more_than_32_bits), cmocka_unit_test(test_words),
-          cmocka_unit_test(test_granule_8), cmocka_unit_test(test_ends),
-          cmocka_unit_test(test_kill_says_what_is_missing), cmocka_unit_test(test_no_address_space))
+          cmocka_unit_test(test_large), cmocka_unit_test(test_sparse), cmocka_unit_test(test_reallocs),
+          cmocka_unit_test(test_threads), cmocka_unit_test(test_thread_stack), cmocka_unit_test(test_fork),
+          cmocka_unit_test(test_aligned), cmocka_unit_test(test_globals),
+          cmocka_unit_test(test_dumps_count_a_live_block_once), cmocka_unit_test(test_reset),
+          cmocka_unit_test(test_more_than_32_bits), cmocka_unit_test(test_words), cmocka_unit_test(test_granule_8),
+          cmocka_unit_test(test_ends), cmocka_unit_test(test_kill_says_what_is_missing),
+          cmocka_unit_test(test_no_address_space))

@@ -5,6 +5,7 @@
 #include "test_config.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -568,7 +569,7 @@ static void test_facts_from_a_file(void **state)
         if (!json_is_null(json_object_get(prediction, "problem")))
             fail_msg("%s", json_text(prediction, "problem"));
         const double speedup = json_real_value(json_object_get(prediction, "speedup"));
-        assert_true(speedup > 0.05 && speedup < 50);
+        assert_true(speedup > 0 && isfinite(speedup)); /* how much, the machine decides that runs the test */
         assert_true(json_real_value(json_object_get(prediction, "low")) <= speedup);
         assert_true(json_real_value(json_object_get(prediction, "high")) >= speedup);
     }

@@ -477,6 +477,52 @@ static void test_dump_of_a_sleeping_process(void **state)
     finish(&victim);
 }
 
+/* What resident memory is made of at the moment of a dump: all of what the kernel says. */
+static void assert_ledger_of_dump(const json_t *report, int64_t mapped)
+{
+    size_t index;
+    json_t *moment, *row;
+    int64_t rss = 0, rows = 0, found = 0;
+    json_array_foreach(json_object_get(report, "memory"), index,
+                       moment) if (!strcmp(json_text(moment, "moment"), "dump"))
+    {
+        rss = json_number(moment, "rss_bytes");
+        found = json_number(moment, "mapped_bytes");
+    }
+    assert_true(rss > 0);
+    json_array_foreach(json_object_get(report, "ledger"), index, row) if (!strcmp(json_text(row, "moment"), "dump"))
+        rows += json_number(row, "resident_bytes");
+    assert_int_equal(rows, rss);
+    assert_int_equal(found, mapped);
+}
+
+/* The program maps memory before each dump, and uses its heap no more. */
+static void test_ledger_of_a_sleeping_process(void **state)
+{
+    struct victim victim = start("maps", "");
+    for (int i = 1; i <= 3; i++) {
+        json_t *report = dump_and_load(&victim, NULL, i);
+        assert_one_block(report);
+        assert_ledger_of_dump(report, i << 20);
+        json_decref(report);
+        kill(victim.process.pid, SIGUSR1);
+        for (int wait = 0; wait < 6000 && !strchr(output_of(&victim), '0' + i); wait++)
+            nap(10);
+    }
+    struct run_result result = tell_to_end(&victim);
+    assert_exit(&result, 0, "the program that was dumped");
+    run_result_free(&result);
+    /* In the process's own profile the moments of dumps are none. */
+    json_t *report = load_report(victim.profile, 0), *moment;
+    size_t index;
+    json_array_foreach(json_object_get(report, "memory"), index, moment)
+        assert_string_not_equal(json_text(moment, "moment"), "dump");
+    json_array_foreach(json_object_get(report, "ledger"), index, moment)
+        assert_string_not_equal(json_text(moment, "moment"), "dump");
+    json_decref(report);
+    clean_up(&victim);
+}
+
 static void test_dump_of_a_busy_process(void **state)
 {
     struct victim victim = start("busy", "");
@@ -798,12 +844,12 @@ TEST_LIST(cmocka_unit_test(test_three_dumps_of_one_block), cmocka_unit_test(test
           cmocka_unit_test(test_periodic_dumps), cmocka_unit_test(test_dumps_in_a_signal_handler),
           cmocka_unit_test(test_dumps_and_forks), cmocka_unit_test(test_hundred_dumps_leave_nothing_behind),
           cmocka_unit_test(test_a_million_blocks), cmocka_unit_test(test_dump_without_room),
-          cmocka_unit_test(test_dump_of_a_sleeping_process), cmocka_unit_test(test_dump_of_a_busy_process),
-          cmocka_unit_test(test_dump_by_signal), cmocka_unit_test(test_signal_of_the_program),
-          cmocka_unit_test(test_reading_goes_on), cmocka_unit_test(test_no_answer),
-          cmocka_unit_test(test_processes_that_cannot_be_dumped), cmocka_unit_test(test_no_permission),
-          cmocka_unit_test(test_child_without_a_profile), cmocka_unit_test(test_deleted_profile),
-          cmocka_unit_test(test_process_that_ends), cmocka_unit_test(test_dumps_of_accesses),
-          cmocka_unit_test(test_dump_of_counted_accesses_from_outside), cmocka_unit_test(test_kill_after_a_dump),
-          cmocka_unit_test(test_accesses_of_busy_threads), cmocka_unit_test(test_accesses_and_fork),
-          cmocka_unit_test(test_a_million_blocks_with_accesses))
+          cmocka_unit_test(test_dump_of_a_sleeping_process), cmocka_unit_test(test_ledger_of_a_sleeping_process),
+          cmocka_unit_test(test_dump_of_a_busy_process), cmocka_unit_test(test_dump_by_signal),
+          cmocka_unit_test(test_signal_of_the_program), cmocka_unit_test(test_reading_goes_on),
+          cmocka_unit_test(test_no_answer), cmocka_unit_test(test_processes_that_cannot_be_dumped),
+          cmocka_unit_test(test_no_permission), cmocka_unit_test(test_child_without_a_profile),
+          cmocka_unit_test(test_deleted_profile), cmocka_unit_test(test_process_that_ends),
+          cmocka_unit_test(test_dumps_of_accesses), cmocka_unit_test(test_dump_of_counted_accesses_from_outside),
+          cmocka_unit_test(test_kill_after_a_dump), cmocka_unit_test(test_accesses_of_busy_threads),
+          cmocka_unit_test(test_accesses_and_fork), cmocka_unit_test(test_a_million_blocks_with_accesses))

@@ -28,8 +28,8 @@ static void sweep(const char *program, const char *preload, const char *options,
     assert_exit(&result, 0, options);
     if (sscanf(result.out, "%u runs, %u calls, %u failed", &runs, &calls, &failed) != 3)
         fail_msg("%s", result.out);
-    /* How many there are depends on time, too: a run may end before the call that should fail. */
-    if (runs < 30 || calls < 200 || failed < runs / 3)
+    /* With dumps by time a run may end before the call that should fail: how many fail is no fixed share of the runs. */
+    if (runs < 30 || calls < 200 || failed < 10)
         fail_msg("%s: %u runs, %u calls, %u failed", options, runs, calls, failed);
     run_result_free(&result);
     free(profiles);

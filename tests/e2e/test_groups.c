@@ -125,6 +125,20 @@ static void test_sandwich(void **state)
     run_result_free(&result);
 }
 
+/* The code that starts threads is no caller. */
+static void test_check_names_callers(void **state)
+{
+    struct run_result result =
+        heapwise((const char *const[]){"check", "--max-bytes", "1", "--focus", "thread_work", file, NULL}, NULL);
+    assert_exit(&result, 1, "check");
+    assert_contains(result.out, "  thread_work");
+    assert_lacks(result.out, "called by");
+    run_result_free(&result);
+    result = heapwise((const char *const[]){"check", "--max-bytes", "1", "--focus", "count_odd", file, NULL}, NULL);
+    assert_contains(result.out, "called by count_even");
+    run_result_free(&result);
+}
+
 static void test_errors(void **state)
 {
     static const struct {
@@ -133,17 +147,17 @@ static void test_errors(void **state)
     } rows[] = {
         {{"--by", "class"}, "'class'"},
         {{"--by", "class"}, "function, file, line, module, type, thread, size"},
-        {{"--by=function", "--tree"}, "--by, --sandwich and --tree exclude each other"},
+        {{"--by=function", "--tree"}, "--by, --sandwich, --tree and --source cannot be combined"},
         {{"--tree=sideways"}, "top-down, bottom-up"},
         {{"--tree", "--min-share=200"}, "from 0 to 100"},
         {{"--by=file", "--min-share=2"}, "--min-share is for --tree"},
-        {{"--value=bytes"}, "--value is for --by, --sandwich and --tree"},
+        {{"--value=bytes"}, "--value is for --by, --sandwich, --tree and --source"},
         {{"--by=file", "--value=height"}, "peak, peak-count, bytes"},
-        {{"--by=file", "--sort=mean-lifetime"}, "'mean-lifetime' does not add up"},
-        {{"--by=file", "--section=summary"}, "exclude each other"},
+        {{"--by=file", "--sort=mean-lifetime"}, "'mean-lifetime' cannot be added up"},
+        {{"--by=file", "--section=summary"}, "cannot be combined"},
         {{"--by=file", "--value=accesses"}, "accesses were not counted"},
-        {{"--tree", "--json"}, "--tree has no JSON"},
-        {{"--sandwich", "bild_tree"}, "no stack has a function 'bild_tree'; nearest: build_tree"},
+        {{"--tree", "--json"}, "cannot be combined with --tree"},
+        {{"--sandwich", "bild_tree"}, "no place has 'bild_tree' on its stack; nearest: build_tree"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *arguments[8] = {"report"};
@@ -169,4 +183,5 @@ static void test_errors(void **state)
 }
 
 TEST_LIST_WITH(make_place, remove_place, cmocka_unit_test(test_sums), cmocka_unit_test(test_trees),
-               cmocka_unit_test(test_sandwich), cmocka_unit_test(test_errors))
+               cmocka_unit_test(test_sandwich), cmocka_unit_test(test_check_names_callers),
+               cmocka_unit_test(test_errors))

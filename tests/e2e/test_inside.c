@@ -342,6 +342,9 @@ static void test_threads(void **state)
     recording = record_inside("small-stacks", "10", NULL, NULL, false);
     assert_true(calls(recording.report, "mmap") >= 10);
     recording_free(&recording);
+    recording = record_inside("last-calls", "3", "libinsidemalloc.so", NULL, false); /* which SIGSYS killed */
+    assert_int_equal(json_number(lock(recording.report, "mutex", "known_mutex"), "acquisitions"), 9);
+    recording_free(&recording);
 }
 
 /* ---- locks ---- */

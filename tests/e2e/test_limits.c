@@ -169,6 +169,75 @@ static void test_overcommit(void **state)
     recording_free(&recording);
 }
 
+/* The same as far as a process sees it: the kernel still overcommits, but what it would count is known. */
+static const char *over_proc[2]; /* instead of overcommit_memory and meminfo */
+
+static void pretend_never_overcommit(void *closure)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount(over_proc[0], "/proc/sys/vm/overcommit_memory", NULL, MS_BIND, NULL) != 0 ||
+        mount(over_proc[1], "/proc/meminfo", NULL, MS_BIND, NULL) != 0)
+        _exit(99);
+}
+
+static char *written(const char *directory, const char *name, const char *text)
+{
+    char *path = join_path(directory, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) > 0 && fclose(file) == 0);
+    return path;
+}
+
+/* Of the process whose /proc/self/maps MAPS is: private memory that can be written to, but for the stack. */
+static uint64_t committed_bytes(const char *maps)
+{
+    uint64_t sum = 0;
+    for (const char *line = maps; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        unsigned long start, end;
+        char flags[5];
+        assert_int_equal(sscanf(line, "%lx-%lx %4s", &start, &end, flags), 3);
+        if (flags[1] == 'w' && flags[3] == 'p')
+            sum += end - start;
+    }
+    return sum;
+}
+
+static void test_commitment(void **state)
+{
+    if (TEST_SANITIZED) SKIP("AddressSanitizer reserves memory itself");
+    if (geteuid() != 0) SKIP("needs root, for a file over one of /proc");
+    char *directory = make_directory(),
+         *files[2] = {written(directory, "mode", "2\n"),
+                      written(directory, "meminfo",
+                              "MemTotal: 16777216 kB\nCommitLimit: 8388608 kB\nCommitted_AS: 2097152 kB\n")};
+    over_proc[0] = files[0];
+    over_proc[1] = files[1];
+    const struct run_options options = {.prepare = pretend_never_overcommit};
+    const char *const maps[] = {"cat", "/proc/self/maps", NULL}, *const workload[] = {need_program("workload"), NULL};
+    struct run_result plain = run(maps, &options);
+    if (plain.code == 99)
+        SKIP("mounts cannot be changed here");
+    assert_exit(&plain, 0, "cat");
+    static const char *const modes[] = {NULL, "mode=allocator", "sample-bytes=10000", "sample-accesses"};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct recording recording =
+            record_and_load(maps, &(struct record_options){.options = modes[i], .run = options});
+        assert_exit(&recording.run, 0, modes[i]);
+        assert_in_range(committed_bytes(recording.run.out), 0, committed_bytes(plain.out) + (48 << 20));
+        recording_free(&recording);
+    }
+    struct recording recording = record_and_load(workload, &(struct record_options){.run = options});
+    assert_exit(&recording.run, 0, "memory is not overcommitted");
+    check_workload(recording.report);
+    assert_true(report_says(recording.report, "table"));
+    recording_free(&recording);
+    run_result_free(&plain);
+    free(files[0]);
+    free(files[1]);
+    remove_directory(directory);
+}
+
 static void test_descriptors(void **state)
 {
     check_limits((const struct run_limit[]){{RLIMIT_NOFILE, 8}, {-1, 0}}, "ulimit -n 8", true);
@@ -262,6 +331,35 @@ static void test_file_size_with_pools(void **state)
         &(struct record_options){.options = "table=4", .run = {.limits = limits, .timeout_s = 20}, .may_fail = true});
     assert_exit(&recording.run, 0, "pools under ulimit -f");
     recording_free(&recording);
+}
+
+/* Verbs, too, say what they could not write, and leave no part of it. */
+static void test_file_size_of_verbs(void **state)
+{
+    static const char *const verbs[][6] = {{"view", "-o", "out"}, {"export", "--format", "sqlite", "-o", "out"}};
+    char *directory = make_directory(), *profile = join_path(directory, "a.hwprof");
+    const char *const record[] = {"record", "-q", "-o", profile, "--", need_program("workload"), NULL};
+    struct run_result result = heapwise(record, NULL);
+    assert_exit(&result, 0, "record");
+    run_result_free(&result);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        const char *arguments[8] = {NULL};
+        size_t used = 0;
+        for (; verbs[i][used]; used++)
+            arguments[used] = verbs[i][used];
+        arguments[used] = profile;
+        result = heapwise(arguments,
+                          &(struct run_options){.directory = directory,
+                                                .limits = (const struct run_limit[]){{RLIMIT_FSIZE, 4096}, {-1, 0}}});
+        assert_exit(&result, 2, verbs[i][0]);
+        assert_contains(result.err, "out");
+        run_result_free(&result);
+        size_t count;
+        free_list(list_files(directory, "", &count));
+        assert_int_equal(count, 1); /* the profile */
+    }
+    free(profile);
+    remove_directory(directory);
 }
 
 static void test_locked_memory_and_stack(void **state)
@@ -446,8 +544,9 @@ static void test_without_proc(void **state)
 
 TEST_LIST(cmocka_unit_test(test_address_space), cmocka_unit_test(test_address_space_is_said),
           cmocka_unit_test(test_divided_address_space), cmocka_unit_test(test_live_is_not_known),
-          cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit), cmocka_unit_test(test_descriptors),
-          cmocka_unit_test(test_file_size), cmocka_unit_test(test_file_size_of_messages),
-          cmocka_unit_test(test_file_size_with_pools), cmocka_unit_test(test_locked_memory_and_stack),
+          cmocka_unit_test(test_data), cmocka_unit_test(test_overcommit), cmocka_unit_test(test_commitment),
+          cmocka_unit_test(test_descriptors), cmocka_unit_test(test_file_size),
+          cmocka_unit_test(test_file_size_of_messages), cmocka_unit_test(test_file_size_with_pools),
+          cmocka_unit_test(test_file_size_of_verbs), cmocka_unit_test(test_locked_memory_and_stack),
           cmocka_unit_test(test_unwritable_directory), cmocka_unit_test(test_directory_of_another_user),
           cmocka_unit_test(test_full_disk), cmocka_unit_test(test_disk_fills_up), cmocka_unit_test(test_without_proc))

@@ -237,6 +237,12 @@ static void test_llvm(void **state)
     sweep("report heap.memprofraw", "v", 20, 4); /* it needs the program */
 }
 
+static void test_top(void **state)
+{
+    sweep_verb("top --once heap.hwprof");
+    sweep_verb("top --once --filter main allocator.hwprof");
+}
+
 /* What a run of another process prints is never the same. */
 static void test_processes(void **state)
 {
@@ -250,4 +256,4 @@ TEST_LIST_WITH(make_profiles, remove_test_directory, cmocka_unit_test(test_repor
                cmocka_unit_test(test_compare), cmocka_unit_test(test_merge), cmocka_unit_test(test_merge_fields),
                cmocka_unit_test(test_fields), cmocka_unit_test(test_counted_fields),
                cmocka_unit_test(test_export_allocator), cmocka_unit_test(test_check), cmocka_unit_test(test_dump),
-               cmocka_unit_test(test_llvm), cmocka_unit_test(test_processes))
+               cmocka_unit_test(test_llvm), cmocka_unit_test(test_top), cmocka_unit_test(test_processes))

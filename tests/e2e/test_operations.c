@@ -359,6 +359,39 @@ static void test_times(void **state)
     fail_msg("%s", why);
 }
 
+/* Call stacks with few timed operations come last, and have no share; what the order of the others says stays. */
+static void test_few_timed(void **state)
+{
+    if (!have_command("perl"))
+        SKIP("no perl");
+    const char *const argv[] = {"perl", "-e", "$h{$_} = \"x$_\" for 1 .. 200000", NULL};
+    const char *const mode[] = {"--mode=allocator", NULL};
+    struct recording recording = record_and_load(argv, &(struct record_options){.arguments = mode});
+    const json_t *sites = json_object_get(json_object_get(recording.report, "allocator"), "call_sites");
+    size_t ranked = 0, few = 0, i;
+    json_t *entry;
+    json_array_foreach(sites, i, entry)
+    {
+        const bool enough = json_number(entry, "timed") >= 30;
+        assert_int_equal(json_is_true(json_object_get(entry, "ranked")), enough);
+        assert_false(enough && few);
+        ranked += enough;
+        few += !enough;
+    }
+    assert_true(ranked > 0 && few > 0);
+    struct run_result text =
+        heapwise((const char *const[]){"report", "--section=allocator", "--top=100", recording.files[0], NULL}, NULL);
+    assert_exit(&text, 0, "report");
+    assert_contains(text.out, "too few timed calls (");
+    for (int timed = 1; timed < 30; timed++) {
+        char part[40];
+        snprintf(part, sizeof part, " each (%d timed)", timed);
+        assert_lacks(text.out, part);
+    }
+    run_result_free(&text);
+    recording_free(&recording);
+}
+
 /* Frequent operations are sampled; the estimates of all call sites together stand for all. */
 static void test_sampled(void **state)
 {
@@ -486,4 +519,5 @@ TEST_LIST(cmocka_unit_test(test_reset), cmocka_unit_test(test_reset_while_busy),
           cmocka_unit_test(test_2000_threads), cmocka_unit_test(test_ending_threads), cmocka_unit_test(test_stages),
           cmocka_unit_test(test_fork), cmocka_unit_test(test_kill), cmocka_unit_test(test_killed_holding),
           cmocka_unit_test(test_killed_first), cmocka_unit_test(test_check), cmocka_unit_test(test_signals),
-          cmocka_unit_test(test_times), cmocka_unit_test(test_sampled), cmocka_unit_test(test_refusals))
+          cmocka_unit_test(test_times), cmocka_unit_test(test_sampled), cmocka_unit_test(test_few_timed),
+          cmocka_unit_test(test_refusals))

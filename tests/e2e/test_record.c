@@ -555,7 +555,8 @@ static void test_report_options(void **state)
     } wrong[] = {{{"report", "--sysroot", "/no/such/root", "a.hwprof"}, "/no/such/root: No such file"},
                  {{"report", "--binary", "/no/such/file", "a.hwprof"}, "/no/such/file: No such file"},
                  {{"report", "--section", "bogus", "a.hwprof"}, "never-accessed"},
-                 {{"report", "--function", "no_such", "a.hwprof"}, "write the name as the report shows it"}};
+                 {{"report", "--function", "no_such", "a.hwprof"}, "write the name as the report shows it"},
+                 {{"report", "--function", "mian", "a.hwprof"}, "; nearest: main"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         result = heapwise_in(directory, wrong[i].arguments);
         assert_exit(&result, 2, wrong[i].said);

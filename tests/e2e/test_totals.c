@@ -86,8 +86,18 @@ static struct totals with_inherited(const struct counted_process *process, const
     return totals;
 }
 
-static void check_process(const char *what, const struct mode *mode, const struct counted_process *process,
-                          const json_t *report)
+/* The counter counts a block as soon as the allocator has returned it, Heapwise a moment later, and frees the other way
+ * round: at the peak a thread may have its greatest block on the way. */
+#define BLOCK_MOST 400000
+static void allow_for_threads(const char *argument, const struct totals *expected, struct totals *found)
+{
+    const int64_t less = expected->peak_bytes - found->peak_bytes;
+    if (argument && !strcmp(argument, "threads") && less > 0 && less <= BLOCK_MOST + expected->peak_bytes / 100)
+        found->peak_bytes = expected->peak_bytes;
+}
+
+static void check_process(const char *what, const char *argument, const struct mode *mode,
+                          const struct counted_process *process, const json_t *report)
 {
     const bool forked = json_is_true(json_object_get(json_object_get(report, "process"), "forked"));
     struct totals expected = mode->allocator && forked ? with_inherited(process, report) : process->totals, found;
@@ -110,6 +120,7 @@ static void check_process(const char *what, const struct mode *mode, const struc
         found.bytes = mode->allocator && process->foreign_reallocations ? expected.bytes : found.bytes;
         found.live_bytes = mode->allocator ? expected.live_bytes : found.live_bytes;
     }
+    allow_for_threads(argument, &expected, &found);
     char name[300];
     snprintf(name, sizeof name, "%s, %s, %.100s", what, mode->name, process->executable);
     assert_totals_equal(name, expected, found);
@@ -124,7 +135,7 @@ static void check_program(const char *const argv[], const struct run_options *ru
     for (size_t i = 0; i < MODES; i++) {
         struct both both = count_both(argv, modes[i].options, run);
         for (size_t k = 0; k < both.count; k++)
-            check_process(argv[0], &modes[i], counted_process(&both.counted, both.reports[k]), both.reports[k]);
+            check_process(argv[0], argv[1], &modes[i], counted_process(&both.counted, both.reports[k]), both.reports[k]);
         both_free(&both);
     }
 }
@@ -218,7 +229,7 @@ static void test_cplusplus(void **state)
         struct counted counted;
         struct recording recording =
             record_with_counter(ARGV(program), &(struct record_options){.options = modes[i].options}, &counted);
-        check_process(program, &modes[i], counted_process(&counted, recording.report), recording.report);
+        check_process(program, NULL, &modes[i], counted_process(&counted, recording.report), recording.report);
         counted_free(&counted);
         recording_free(&recording);
     }
@@ -287,6 +298,34 @@ static void test_small_blocks(void **state)
             recording_free(&recording);
         }
     }
+}
+
+/* A wrapper behind the runtime, which has no malloc_usable_size: nobody asks libc how long its blocks are. */
+static void test_wrapper(void **state)
+{
+    const char *program = program_path("totals"), *library = program_path("libwrapmalloc.so");
+    if (TEST_SANITIZED) SKIP("the tools have AddressSanitizer's allocator");
+    if (!program || !library) SKIP("totals or libwrapmalloc.so was not built");
+    char preload[4200], *directory = make_directory(), *counting = join_path(directory, "counting"),
+                        *source = join_path(TEST_SOURCES, "programs/totals.c");
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
+    compile_or_skip(
+        ARGV(heapwise_path(), "cc", "-D_GNU_SOURCE", "-O1", "-fno-builtin", "-w", "-pthread", "-o", counting, source),
+        "totals");
+    for (size_t i = 0; i <= MODES; i++) {
+        const char *const environment[] = {preload, NULL};
+        struct recording recording =
+            record_and_load(ARGV(i < MODES ? program : counting, "contents"),
+                            &(struct record_options){.options = i < MODES ? modes[i].options : "mode=heap",
+                                                     .run.environment = environment});
+        assert_exit(&recording.run, 0, i < MODES ? modes[i].name : "counting");
+        assert_int_equal(json_number(recording.report, "totals.reallocations"), 2 * 41 * 11);
+        assert_true(json_number(recording.report, "totals.allocations") >= 41 * 11);
+        recording_free(&recording);
+    }
+    free(source);
+    free(counting);
+    remove_directory(directory);
 }
 
 static void test_failures(void **state)
@@ -424,7 +463,10 @@ static void test_counted_accesses(void **state)
         assert_int_equal(count, 1);
         json_t *report = load_report(files[0], 0);
         assert_string_equal(json_text(report, "process.mode"), "access");
-        assert_totals_equal(what[i], counted_totals(&counted, report), report_totals(report));
+        const struct totals expected = counted_totals(&counted, report);
+        struct totals found = report_totals(report);
+        allow_for_threads(what[i], &expected, &found);
+        assert_totals_equal(what[i], expected, found);
         json_decref(report);
         unlink(files[0]);
         free_list(files);
@@ -440,6 +482,6 @@ TEST_LIST(cmocka_unit_test(test_lua), cmocka_unit_test(test_perl), cmocka_unit_t
           cmocka_unit_test(test_jq), cmocka_unit_test(test_git), cmocka_unit_test(test_shell),
           cmocka_unit_test(test_awk), cmocka_unit_test(test_xz), cmocka_unit_test(test_cplusplus),
           cmocka_unit_test(test_reallocations), cmocka_unit_test(test_threads), cmocka_unit_test(test_realloc_of_null),
-          cmocka_unit_test(test_small_blocks), cmocka_unit_test(test_failures), cmocka_unit_test(test_operators),
-          cmocka_unit_test(test_last_operator), cmocka_unit_test(test_exchange),
+          cmocka_unit_test(test_small_blocks), cmocka_unit_test(test_wrapper), cmocka_unit_test(test_failures),
+          cmocka_unit_test(test_operators), cmocka_unit_test(test_last_operator), cmocka_unit_test(test_exchange),
           cmocka_unit_test(test_limited_address_space), cmocka_unit_test(test_counted_accesses))

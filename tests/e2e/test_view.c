@@ -31,7 +31,8 @@ static void write_text(const char *path, const char *text)
         fail_msg("cannot write %s", path);
 }
 
-#define MARK "@HEAPWISE-PROFILES-1@"
+#define AND " and "
+#define MARK "@HEAPWISE-PROFILES-2@" AND "@HEAPWISE-RESTS-2@"
 
 static int make_place(void **state)
 {
@@ -105,7 +106,8 @@ static void test_wrong_usage_is_told(void **state)
 {
     write_text(template_file, "<p>" MARK "</p>");
     expect((const char *const[]){NULL}, 2, "which FILE?");
-    expect(WITH("a", "b"), 2, "one FILE at a time, not 2");
+    expect(WITH(profile, profile), 2, "is not a dump of the process of");
+    expect(WITH(profile, "nowhere.hwprof"), 2, "nowhere.hwprof");
     expect(WITH("--what"), 2, "unknown option '--what'");
     expect(WITH("-o"), 2, "needs a value");
     expect(WITH("-o", "-", "--open", profile), 2, "--open takes a page in a file");
@@ -147,7 +149,7 @@ static void test_a_template_must_be_there_and_of_this_version(void **state)
 {
     unlink(template_file);
     expect(WITH(profile), 2, "built without the page");
-    write_text(template_file, "<p>@HEAPWISE-PROFILES-0@</p>");
+    write_text(template_file, "<p>@HEAPWISE-PROFILES-1@</p>");
     expect(WITH(profile), 2, "not that of this version");
     write_text(template_file, "");
     expect(WITH(profile), 2, "cannot be read");
@@ -192,8 +194,7 @@ struct part {
 };
 
 struct stream {
-    unsigned char *bytes;
-    size_t size;
+    unsigned char *bytes[2]; /* the second: the rest of a profile */
     struct part parts[128];
     size_t count;
 };
@@ -233,21 +234,20 @@ static size_t from_base64(const char *text, size_t size, unsigned char *out)
     return used;
 }
 
-/* Takes the stream apart that is TEXT. */
-static struct stream read_stream(const char *text, size_t size)
+/* Takes the stream apart that is TEXT: the first one of *STREAM, or the one that follows. */
+static void add_stream(struct stream *stream, const char *text, size_t size)
 {
-    struct stream stream = {.bytes = malloc(64 << 20)};
-    unsigned char *packed = malloc(size);
+    unsigned char *bytes = malloc(64 << 20), *packed = malloc(size);
     uLongf room = 64 << 20;
     const size_t packed_size = from_base64(text, size, packed);
-    assert_int_equal(uncompress(stream.bytes, &room, packed, packed_size), Z_OK);
+    assert_int_equal(uncompress(bytes, &room, packed, packed_size), Z_OK);
     free(packed);
-    stream.size = room;
-    const unsigned char *at = stream.bytes, *end = at + stream.size;
+    stream->bytes[stream->bytes[0] ? 1 : 0] = bytes;
+    const unsigned char *at = bytes, *end = at + room;
     while (at < end) {
-        struct part *part = &stream.parts[stream.count++];
+        struct part *part = &stream->parts[stream->count++];
         const size_t length = take_number(&at, end);
-        assert_true(length < sizeof part->name && stream.count < 128);
+        assert_true(length < sizeof part->name && stream->count < 128);
         memcpy(part->name, at, length);
         part->kind = at[length];
         at += length + 1;
@@ -256,7 +256,19 @@ static struct stream read_stream(const char *text, size_t size)
         assert_true(part->size <= (size_t)(end - at));
         at += part->size;
     }
+}
+
+static struct stream read_stream(const char *text, size_t size)
+{
+    struct stream stream = {.count = 0};
+    add_stream(&stream, text, size);
     return stream;
+}
+
+static void free_stream(struct stream *stream)
+{
+    free(stream->bytes[0]);
+    free(stream->bytes[1]);
 }
 
 static const struct part *part_of(const struct stream *stream, const char *name)
@@ -337,17 +349,32 @@ static void check_stacks(const struct stream *stream, const json_t *report)
 
 static bool has_string(const struct stream *stream, const char *wanted)
 {
-    const struct part *part = part_of(stream, "strings");
-    const char *text = (const char *)part->bytes, *end = text + part->size;
-    for (; text < end; text += strlen(text) + 1)
-        if (!strcmp(text, wanted))
-            return true;
+    for (size_t i = 0; i < stream->count; i++) {
+        const struct part *part = &stream->parts[i];
+        const char *text = (const char *)part->bytes, *end = text + part->size;
+        for (; !strcmp(part->name, "strings") && text < end; text += strlen(text) + 1)
+            if (!strcmp(text, wanted))
+                return true;
+    }
     return false;
 }
 
-static void check_stream(const char *text, size_t size, const char *file)
+/* What the overview shows of a whole run is in the first stream. */
+static void check_first(const struct stream *first)
+{
+    static const char *const parts[] = {"report",       "node.above",       "node.location",      "frame.function",
+                                        "context.leaf", "context.headline", "context.peak_bytes", "context.allocations"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        part_of(first, parts[i]);
+    const struct part *later = part_of(first, "to come");
+    assert_non_null(memmem(later->bytes, later->size, "\nfrees\n", 7));
+}
+
+static void check_stream(const char *text, size_t size, const char *rest_text, size_t rest_size, const char *file)
 {
     struct stream stream = read_stream(text, size);
+    check_first(&stream);
+    add_stream(&stream, rest_text, rest_size);
     json_t *report = load_report(file, 0);
     const struct part *part = part_of(&stream, "report");
     json_t *rest = json_loadb((const char *)part->bytes, part->size, 0, NULL);
@@ -366,6 +393,8 @@ static void check_stream(const char *text, size_t size, const char *file)
                    {"context.size_min", "size.min"},
                    {"context.temporary", "temporary"},
                    {"context.first_ns", "first_ns"},
+                   {"context.lifetime_overlaps", "lifetime_overlaps"},
+                   {"context.same_alloc_cpu", "same_alloc_cpu"},
                    {"context.lifetime_ns", "lifetime_ns.total"},
                    {"context.threads", "threads"},
                    {"context.reallocations", "reallocations"}};
@@ -377,7 +406,7 @@ static void check_stream(const char *text, size_t size, const char *file)
         assert_true(!stack_function(first, i) || has_string(&stream, stack_function(first, i)));
     json_decref(rest);
     json_decref(report);
-    free(stream.bytes);
+    free_stream(&stream);
 }
 
 static void test_the_stream_says_what_the_report_says(void **state)
@@ -386,9 +415,11 @@ static void test_the_stream_says_what_the_report_says(void **state)
     struct run_result result = view(WITH("-q", "-o", "-", profile));
     assert_exit(&result, 0, "view");
     assert_int_equal(strncmp(result.out, "<p>", 3), 0);
-    const char *end = strstr(result.out, "</p>\n");
+    const char *end = strstr(result.out, AND), *last = strstr(result.out, "</p>\n");
     assert_non_null(end);
-    check_stream(result.out + 3, (size_t)(end - result.out) - 3, profile);
+    assert_non_null(last);
+    const char *rest = end + strlen(AND);
+    check_stream(result.out + 3, (size_t)(end - result.out) - 3, rest, (size_t)(last - rest), profile);
     run_result_free(&result);
 }
 
@@ -434,9 +465,10 @@ static void check_places(const struct stream *stream, const json_t *diff, const 
     free(new);
 }
 
-static void check_comparison(const char *text, const char *old_stream, const char *new_stream, const char *other)
+static void check_comparison(const char *text, size_t size, const char *old_stream, const char *new_stream,
+                             const char *other)
 {
-    struct stream stream = read_stream(text, strlen(text)),
+    struct stream stream = read_stream(text, size),
                   old = read_stream(old_stream, (size_t)(text - 1 - old_stream)),
                   new = read_stream(new_stream, (size_t)(old_stream - 1 - new_stream));
     size_t count, paths, old_count, new_count;
@@ -461,9 +493,9 @@ static void check_comparison(const char *text, const char *old_stream, const cha
     free(leaf);
     free(old_ids);
     free(new_ids);
-    free(stream.bytes);
-    free(old.bytes);
-    free(new.bytes);
+    free_stream(&stream);
+    free_stream(&old);
+    free_stream(&new);
 }
 
 static void test_with_a_baseline_the_page_has_what_diff_says(void **state)
@@ -477,9 +509,11 @@ static void test_with_a_baseline_the_page_has_what_diff_says(void **state)
     assert_exit(&result, 0, "view --baseline");
     const char *second = strchr(result.out, ' '), *third = second ? strchr(second + 1, ' ') : NULL;
     assert_non_null(third);
-    check_stream(result.out, (size_t)(second - result.out), profile);
-    check_stream(second + 1, (size_t)(third - second) - 1, other);
-    check_comparison(third + 1, second + 1, result.out, other);
+    const char *end = strstr(third, AND), *rest = end ? end + strlen(AND) : NULL, *other_rest = strchr(rest, ' ');
+    assert_non_null(other_rest);
+    check_stream(result.out, (size_t)(second - result.out), rest, (size_t)(other_rest - rest), profile);
+    check_stream(second + 1, (size_t)(third - second) - 1, other_rest + 1, strlen(other_rest + 1), other);
+    check_comparison(third + 1, (size_t)(end - third) - 1, second + 1, result.out, other);
     run_result_free(&result);
     free(other);
 }

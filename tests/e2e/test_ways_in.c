@@ -48,12 +48,15 @@ static size_t count_lines(const char *text)
 static void test_mistakes(void **state)
 {
     const char *hello = need_program("hello");
+    char *here = join_path(test_directory, "here");
+    assert_int_equal(symlink(hello, here), 0);
+    free(here);
     const struct {
         const char *arguments[8];
         int code;
         const char *said;
     } mistakes[] = {
-        {{"leaks", profile}, 2, "heapwise: unknown verb 'leaks': use heapwise report --sort leaked FILE\n"},
+        {{"leaks", profile}, 2, "pointers were not searched for (heapwise record --leaks)\n"},
         {{"stats", profile}, 2, "use heapwise report --section summary FILE\n"},
         {{"summary", profile}, 2, "use heapwise report --section summary FILE\n"},
         {{"tree", profile}, 2, "or heapwise view FILE\n"},
@@ -61,13 +64,16 @@ static void test_mistakes(void **state)
         {{"live", "1"}, 2, "use heapwise dump PID\n"},
         {{"compare", profile, profile}, 2, "use heapwise diff OLD NEW\n"},
         {{"html", profile}, 2, "use heapwise view FILE\n"},
+        {{"threads", profile}, 2, "use heapwise report --section threads FILE\n"},
+        {{"sizes", profile}, 2, "use heapwise report --section sizes,lifetimes FILE\n"},
+        {{"peek", profile}, 2, "use heapwise report --sandwich FUNCTION FILE\n"},
         {{"run", hello}, 2, "use heapwise record -- PROGRAM\n"},
-        {{"help", "leaks"}, 2, "use heapwise report --sort leaked FILE\n"},
+        {{"help", "memcheck"}, 2, "use heapwise leaks FILE\n"},
         {{"reprot", profile}, 2, "heapwise: unknown verb 'reprot': did you mean report?"},
         {{"dif", profile, profile}, 2, "did you mean diff?"},
         {{hello}, 2, "to record the program, use heapwise record -- "},
         {{"sh", "-c", "true"}, 2, "to record the program, use heapwise record -- sh\n"},
-        {{"--json", profile}, 2, "the options of a verb follow it"},
+        {{"--json", profile}, 2, "options come after the verb"},
         {{"absent.hwprof"}, 2, "heapwise: report: "},
         {{"/etc/passwd"}, 2, "heapwise: report: "},
         {{"qqqqqqqq"}, 2, "(heapwise --help shows all)"},
@@ -77,7 +83,7 @@ static void test_mistakes(void **state)
         {{"report", "-x", profile}, 2, "heapwise: report: unknown option '-x' (see heapwise report --help)\n"},
         {{"report", "--json=1", profile}, 2, "heapwise: report: --json takes no value\n"},
         {{"report", profile, "--top"}, 2, "heapwise: report: --top needs a value\n"},
-        {{"report", "--s", "peak", profile}, 2, "heapwise: report: '--s' can be --sort, --section, "},
+        {{"report", "--s", "peak", profile}, 2, "heapwise: report: '--s' is ambiguous: --sort, --section, "},
         {{"report", "--top", "-1", profile}, 2, "heapwise: report: --top takes a number from 1 on, not '-1'\n"},
         {{"report", "--sort", "leeked", profile}, 2, "--sort does not know 'leeked': did you mean 'leaked'? (peak, "},
         {{"report", "--section", "sumary", profile}, 2, "did you mean 'summary'? (summary, "},
@@ -91,14 +97,15 @@ static void test_mistakes(void **state)
         {{"export", "--format", "perf", profile}, 2, "heapwise: export: --format does not know 'perf'"},
         {{"export", "--format", "profdata", "--version", "x", profile}, 2, "--version does not know 'x' (3, 4, 5)\n"},
         {{"merge", "--threads", "no", profile}, 2, "heapwise: merge: --threads takes a number from 1 to 1024"},
-        {{"view", profile, profile}, 2, "heapwise: view: one FILE at a time"},
+        {{"view", "-o", "/nowhere/x.html", profile, profile}, 2, "is not a dump of the process of"},
         {{"dump"}, 2, "heapwise: dump: which PID? (see heapwise dump --help)\n"},
         {{"dump", "nobody"}, 2, "heapwise: dump: 'nobody' is not the number of a process\n"},
-        {{"doctor", "please"}, 2, "heapwise: doctor: no arguments are taken"},
+        {{"doctor", "please"}, 2, "heapwise: doctor: takes no arguments"},
         {{"record"}, 125, "heapwise: record: which PROGRAM? (see heapwise record --help)\n"},
         {{"record", "--mode", "cpu", hello}, 125, "heapwise: record: --mode does not know 'cpu' (heap, allocator)\n"},
         {{"record", "--depth", "999", hello}, 125, "heapwise: record: --depth takes a number from 1 to 256"},
         {{"record", "--", "./absent-program"}, 127, "heapwise: record: "},
+        {{"record", "here"}, 127, "heapwise: record: here: program not found in PATH: did you mean ./here?\n"},
         {{"allocators"}, 2, "heapwise: allocators: which PROGRAM? (see heapwise allocators --help)\n"},
         {{"cc", "--granule=16", "-c", "x.c"}, 2, "heapwise: cc: --granule does not know '16' (64, 8, 4)\n"},
     };
@@ -147,6 +154,8 @@ static void test_other_words_lead_to_verbs(void **state)
     }
 }
 
+#define COLUMNS_MOST 80
+
 static void test_help(void **state)
 {
     struct run_result verbs = heapwise((const char *const[]){"complete", "", NULL}, NULL);
@@ -165,6 +174,9 @@ static void test_help(void **state)
         assert_string_equal(whole.out, brief.out);
         assert_string_equal(whole.out, asked.out);
         assert_contains(whole.out, "-h, --help");
+        for (const char *at = whole.out; *at; at += strcspn(at, "\n") + 1)
+            if (strcspn(at, "\n") > COLUMNS_MOST)
+                fail_msg("more than %d columns: %.*s", COLUMNS_MOST, (int)strcspn(at, "\n"), at);
         run_result_free(&whole);
         run_result_free(&brief);
         run_result_free(&asked);

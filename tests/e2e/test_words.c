@@ -273,7 +273,7 @@ static void check_periods(const char *options, const char *period_ms)
         fail_msg("%lld of %lld periods in the first half, ran in %d of %d", (long long)half, (long long)all, slots_half,
                  slots);
     /* A period may end between a read and the write after it, most often when another program gets the processor. */
-    if (llabs(reads - all) > 1 + all / 8)
+    if (llabs(reads - all) > 1 + all / 4)
         fail_msg("read in %lld periods, written in %lld", (long long)reads, (long long)all);
     recording_free(&r);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static char *directory, *by_name, *by_structure;
 
@@ -53,6 +54,15 @@ static struct run_result in_place(const char *const arguments[], int code)
 
 #define HEAPWISE(code, ...) in_place((const char *const[]){__VA_ARGS__, NULL}, code)
 
+/* Heapwise refuses, and says WHY and (or NULL) MORE. */
+static void refuses(struct run_result result, const char *why, const char *more)
+{
+    assert_contains(result.err, why);
+    if (more)
+        assert_contains(result.err, more);
+    run_result_free(&result);
+}
+
 /* Heapwise prints WITH (or NULL), and not WITHOUT. */
 static void prints(struct run_result result, const char *with, const char *without)
 {
@@ -86,6 +96,7 @@ static void test_wrappers_without_a_known_name_are_found(void **state)
     assert_contains(result.out, "> holder");
     run_result_free(&result);
     prints(HEAPWISE(0, "report", "--section", "functions,peak", "--no-fold", by_structure), "> raw_memory", "folded");
+    prints(HEAPWISE(0, "report", "--section", "summary", by_structure), "Allocated", "Shown"); /* names nothing */
 }
 
 static void test_json_marks_wrappers(void **state)
@@ -117,11 +128,9 @@ static void test_exports_fold(void **state)
     prints(HEAPWISE(0, "export", "-q", "--format", "csv", by_name), "zmalloc;ztrymalloc_usable_internal", NULL);
     struct run_result result = HEAPWISE(0, "export", "--format", "collapsed", "--ignore", "holder", by_structure);
     assert_contains(result.err, "export: Left out: 1 place with 97.6 % of the bytes at the peak");
-    assert_contains(result.err, "export: Folded as allocation wrappers, since");
+    assert_contains(result.err, "export: Allocation wrappers are folded, since");
     run_result_free(&result);
-    result = HEAPWISE(2, "export", "--format", "profdata", "--hide", "x", by_name);
-    assert_contains(result.err, "--hide is not for profdata");
-    run_result_free(&result);
+    refuses(HEAPWISE(2, "export", "--format", "profdata", "--hide", "x", by_name), "--hide is not for profdata", NULL);
 }
 
 /* Two ways to wrap the allocator: the same places. */
@@ -134,6 +143,7 @@ static void test_diff_and_check_name_the_caller(void **state)
                    0);
     assert_int_equal(json_number(diff, "places_changed"), 24);
     json_decref(diff);
+    prints(HEAPWISE(0, "diff", by_structure, by_structure), "Both profiles: Allocation wrappers are folded", "The old");
     prints(HEAPWISE(1, "check", "--max-peak", "1K", by_name), "holder", "zmalloc");
     prints(HEAPWISE(1, "check", "--max-peak", "1K", "--no-fold", by_name), "zmalloc", NULL);
 }
@@ -175,19 +185,12 @@ static void test_wrong_patterns_are_refused(void **state)
 {
     static const char *const options[] = {"--hide", "--ignore", "--focus"};
     for (size_t i = 0; i < 3; i++) {
-        struct run_result result = HEAPWISE(2, "report", options[i], "a(b", by_name);
-        assert_contains(result.err, options[i]);
-        assert_contains(result.err, ": 'a(b' is no regular expression: ");
-        run_result_free(&result);
-        result = HEAPWISE(2, "report", options[i], "", by_name);
-        assert_contains(result.err, "a pattern is missing");
-        run_result_free(&result);
+        refuses(HEAPWISE(2, "report", options[i], "a(b", by_name), options[i], ": invalid regular expression 'a(b': ");
+        refuses(HEAPWISE(2, "report", options[i], "", by_name), "a pattern is missing", NULL);
     }
     static const char *const verbs[] = {"diff", "check", "view"};
     for (size_t i = 0; i < 3; i++) {
-        struct run_result result = HEAPWISE(2, verbs[i], "--hide", "*(", by_name);
-        assert_contains(result.err, "is no regular expression");
-        run_result_free(&result);
+        refuses(HEAPWISE(2, verbs[i], "--hide", "*(", by_name), "invalid regular expression", NULL);
     }
 }
 
@@ -216,14 +219,14 @@ static void test_rules_of_a_project(void **state)
     prints(HEAPWISE(0, "report", "--section", "peak", "--rules", "other.rules", by_name), "ignore 'holder'",
            "> holder");
     write_rules(".heapwiserc", "hide ^work$\nfold x\n");
-    result = HEAPWISE(2, "report", by_name);
-    assert_contains(result.err, "report: .heapwiserc:2: 'fold' is no rule (wrapper, hide, ignore, focus)");
-    assert_contains(result.err, "--rules none");
-    run_result_free(&result);
-    result = HEAPWISE(2, "report", "--rules", "nowhere", by_name);
-    assert_contains(result.err, "report: nowhere: No such file");
-    run_result_free(&result);
+    refuses(HEAPWISE(2, "report", by_name),
+            "report: .heapwiserc:2: unknown rule 'fold' (known: wrapper, hide, ignore, focus)", "--rules none");
+    refuses(HEAPWISE(2, "report", "--rules", "nowhere", by_name), "report: nowhere: No such file", NULL);
     char *path = join_path(directory, ".heapwiserc");
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    refuses(HEAPWISE(2, "report", by_name), "report: .heapwiserc: not a regular file; --rules none skips this file",
+            NULL);
     assert_int_equal(remove(path), 0);
     free(path);
 }
@@ -233,16 +236,15 @@ static void test_rules_of_a_project(void **state)
 static void test_a_function_anywhere(void **state)
 {
     prints(HEAPWISE(0, "report", "--section", "peak", "--function", "work", by_name),
-           "Only places with work on their stacks. It allocates nothing itself; functions that it calls do, in 12", NULL);
+           "Only places with work on their stacks. It allocates nothing itself; functions that it calls do, in 12",
+           NULL);
     prints(HEAPWISE(0, "report", "--section", "peak", "--function", "holder", by_name),
            "Only places with holder on their stacks. It allocates in 1 place:", "caller_");
     json_t *report = json_of((const char *const[]){"report", "--json", "--function", "work", by_name, NULL}, 0);
     assert_int_equal(json_number(report, "selection.function.allocates.places"), 0);
     assert_int_equal(json_number(report, "selection.function.calls.places"), 12);
     json_decref(report);
-    struct run_result result = HEAPWISE(2, "report", "--function", "wor", by_name);
-    assert_contains(result.err, "no place has 'wor' on its stack");
-    run_result_free(&result);
+    refuses(HEAPWISE(2, "report", "--function", "wor", by_name), "no place has 'wor' on its stack", NULL);
 }
 
 TEST_LIST_WITH(make_place, remove_place, cmocka_unit_test(test_the_holder_is_named),

@@ -52,6 +52,67 @@ async function inItsPage(title) {
   return `, ${seen.rows.length} rows in its page`;
 }
 
+// What RSS is made of: the moments with their parts, the rows of the ledger and what was mapped, with their stacks.
+function compareMemory(ask) {
+  const partsOf = (moment) => (moment.sampled ?? moment).parts;
+  const named = (moments, key) => moments.map((each) => [each.moment ?? null, each[key], each.rss_bytes ?? each.rss]);
+  const order = (list) => list.map((each) => JSON.stringify(each)).sort();
+  const times = ask("SELECT * FROM memory_times"), expected = [...report.memory, ...report.ledger_over_time];
+  assert.deepEqual(order(named(times, "time_ns")), order(named(expected, "time_ns")));
+  const parts = new Map();
+  for (const { time_id, part, bytes } of ask("SELECT * FROM memory_parts ORDER BY time_id, position"))
+    parts.set(time_id, { ...parts.get(time_id), [part]: bytes });
+  assert.deepEqual(order(times.map((each) => parts.get(each.id))), order(expected.map(partsOf)));
+  for (const { id, rss } of times) assert.equal(Object.values(parts.get(id)).reduce((sum, each) => sum + each, 0), rss);
+  const names = (table, id) => {
+    const stacks = new Map();
+    for (const row of ask(`SELECT s.*, f.name FROM ${table} s JOIN frames h ON h.id = s.frame_id
+        JOIN functions f ON f.id = h.function_id ORDER BY s.depth`))
+      stacks.set(row[id], [...(stacks.get(row[id]) ?? []), row.name]);
+    return stacks;
+  };
+  const known = (stack) => stack.map((frame) => frame.function).filter(Boolean);
+  const ledger = ask("SELECT l.*, t.moment FROM ledger l JOIN memory_times t ON t.id = l.time_id ORDER BY l.id");
+  let stacks = names("ledger_stacks", "ledger_id");
+  assert.equal(ledger.length, report.ledger.length);
+  report.ledger.forEach((row, index) => {
+    const found = ledger[index];
+    for (const [column, key] of [["moment", "moment"], ["kind", "kind"], ["title", "title"], ["name", "name"], ["tid", "tid"],
+      ["mappings", "mappings"], ["bytes", "bytes"], ["resident", "resident_bytes"], ["private", "private_bytes"],
+      ["pss", "pss_bytes"], ["swap", "swap_bytes"], ["huge_pages", "huge_page_bytes"]])
+      assert.equal(found[column], row[key], `${column} of the ledger's row ${index}`);
+    const functions = stacks.get(found.id) ?? [];
+    assert.equal(functions.length, row.stack.length);
+    for (const name of known(row.stack)) assert.ok(functions.includes(name), `${name} in the stack of row ${index}`);
+  });
+  const mappings = ask("SELECT * FROM mappings ORDER BY id");
+  stacks = names("mapping_stacks", "mapping_id");
+  assert.equal(mappings.length, report.mappings.length);
+  report.mappings.forEach((row, index) => {
+    for (const key of ["calls", "bytes", "mapped_bytes", "peak_bytes"]) assert.equal(mappings[index][key], row[key]);
+    assert.equal((stacks.get(mappings[index].id) ?? []).length, row.stack.length);
+  });
+  return `${times.length} moments of memory, ${ledger.length} rows`;
+}
+
+// What blocks hold: the same rows, with the same columns, and the same examples.
+function compareContents(ask) {
+  const rows = ask("SELECT * FROM contents"), examples = ask("SELECT * FROM content_examples ORDER BY id");
+  const of = (context) => examples.filter((each) => each.context_id === context);
+  const compare = (expected, found) => assert.deepEqual(
+    found.map((each) => [each.bytes, each.copies, each.copies_here, each.text, each.hex]),
+    expected.map((each) => [each.bytes, each.copies, each.copies_here, each.text, each.hex]));
+  assert.equal(rows.length, report.contents.length);
+  for (const expected of report.contents) {
+    const found = rows.find((row) => row.context_id === expected.context);
+    for (const [key, value] of Object.entries(expected))
+      if (key !== "context" && key !== "examples") assert.equal(found[key], value, `${key} of context ${expected.context}`);
+    compare(expected.examples, of(expected.context));
+  }
+  compare(report.content_search.most_frequent, of(null));
+  return `, contents of ${rows.length} places`;
+}
+
 const checks = {
   async pprof() {
     const { Profile } = await import("pprof-format");
@@ -219,13 +280,14 @@ const checks = {
     assert.equal(ask("SELECT count(*) AS n FROM globals")[0].n,
       (report.globals ?? report.sampled?.globals ?? []).length);
     assert.equal(ask("SELECT count(*) AS n FROM findings")[0].n, (report.findings ?? []).length);
+    const memory = compareMemory(ask);
     const not = ask("SELECT text FROM notes WHERE kind = 'not observed'").map((row) => row.text);
     assert.deepEqual(not, report.not_observed);
     const questions = readFileSync(new URL("../../docs/sqlite.md", import.meta.url), "utf8").split("## Questions")[1]
       .split("\n").filter((line) => line.startsWith("    ")).join("\n").split(";").filter((each) => each.trim());
-    assert.ok(questions.length >= 7);
+    assert.ok(questions.length >= 9);
     for (const question of questions) ask(question);
-    return `${rows.size} contexts`;
+    return `${rows.size} contexts, ${memory}${report.contents ? compareContents(ask) : ""}`;
   },
 
   csv() {

@@ -11,9 +11,11 @@
 #include "profile/profile.h"
 #include "profile/model/symbolised.h"
 #include "profile/container/write.h"
+#include "profile/live.h"
 #include "unit/profile/profile_writer.h"
 #include "unit/profile/stack_depth.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -209,6 +211,25 @@ static void merge(const char *path)
     hw_arena_free(&arena);
 }
 
+/* As heapwise top reads it: twice, and every index leads somewhere. */
+static void read_live(const char *path)
+{
+    struct hw_error error;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct hw_live *live = file >= 0 ? hw_live_open(file, path, 0, &error) : NULL;
+    for (int i = 0; live && i < 2; i++) {
+        hw_live_read(live, &error);
+        for (size_t k = 0; k < live->context_count; k++)
+            DEMAND(!live->contexts[k].leaf || live->contexts[k].leaf < live->node_count);
+        for (size_t k = 1; k < live->node_count; k++)
+            DEMAND(live->nodes[k].parent < k &&
+                   (live->nodes[k].map == HW_NONE || live->nodes[k].map < live->map_count));
+        for (size_t k = 0; k < live->map_count; k++)
+            DEMAND(!live->maps[k].path || live->maps[k].path < live->string_size);
+    }
+    hw_live_close(live);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct memory_file file = memory_file(bytes, size);
@@ -216,6 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     read_pieces(file.path);
     pack_tables(file.path);
     look_up(file.path);
+    read_live(file.path);
     merge(file.path);
     if (hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, NULL))
         read_and_use(file.path);

@@ -83,7 +83,7 @@ int main(int count, char **arguments)
         image_chain(&sample.image, 4);
         image_add(&sample.image, HW_SECTION_MIBS, sizeof mib, &mib, sizeof mib, 0);
         image_add(&sample.image, HW_SECTION_STRINGS, 1, "more", 5, 0);
-        image_add(&sample.image, 100 + i, 8, "unknown", 8, 0);
+        image_add(&sample.image, 60000 + i, 8, "unknown", 8, 0);
     }
     save_both(directory, "chained", &sample.image);
 

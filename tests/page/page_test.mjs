@@ -4,9 +4,9 @@
  *
  * Figures are compared with heapwise report --json. Every page is opened from disk; at the end no request may have left. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { axeSource, frame, go, heapwise, leaks, makePage, open, report, run, shoot, simpleParts, skip, source, startBrowser, stream, template, tries, view, work } from './support.mjs';
+import { axeSource, frame, go, heapwise, leaks, makePage, open, report, run, shoot, simpleParts, skip, source, startBrowser, stream, template, tries, view, viewerModule, work } from './support.mjs';
 
 if (!existsSync(template))
     skip(`the page was not built: ${template}`);
@@ -37,6 +37,18 @@ const shapes4 = shapes(4);
 
 /* ---- views ---- */
 
+test('numbers are written as in the text report', async () => {
+    const format = await viewerModule('format.ts');
+    const rows = readFileSync(path.join(source, 'tests/golden/numbers.txt'), 'utf8').trim().split('\n').filter((row) => !row.startsWith('#'));
+    assert.ok(rows.length > 50);
+    for (const row of rows) {
+        const [kind, value, ...words] = row.split(' ');
+        const made = kind === 'bytes' ? format.bytes(Number(value)) : kind === 'time' ? format.duration(Number(value)) : format.percent(...value.split('/').map(Number));
+        assert.equal(made, words.join(' '), row);
+    }
+    assert.equal(format.command(['redis-server', '--save', '', 'a b', "it's", '--x=1']), "redis-server --save '' 'a b' 'it's' --x=1");
+});
+
 test('overview says what happened', async () => {
     const page = await open(browser, perlPage);
     const tiles = await text(page, '.tiles');
@@ -51,6 +63,33 @@ test('overview says what happened', async () => {
     return page;
 });
 
+test('the overview is there before the rest of the page is read', async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    page.trouble = [];
+    page.on('pageerror', (error) => page.trouble.push(String(error)));
+    await page.addInitScript(() => { // what the second stream says comes when the test lets it
+        const Real = DecompressionStream;
+        const gate = new Promise((open) => { window.letIn = open; });
+        let count = 0;
+        window.DecompressionStream = function (format) {
+            const { readable, writable } = new Real(format);
+            return { writable, readable: ++count === 1 ? readable : readable.pipeThrough(new TransformStream({ flush: () => gate })) };
+        };
+    });
+    await page.goto(`file://${perlPage}`);
+    await page.waitForSelector('#app[aria-busy] main .tiles');
+    assert.equal(await page.locator('.functions tbody tr').count(), 12);
+    assert.ok((await text(page, '.tiles')).includes(perl.totals.allocations.toLocaleString('en-US')));
+    await page.locator('a[data-view=contexts]').click();
+    assert.match(await text(page, 'main'), /Reading the profile/);
+    await page.evaluate(() => window.letIn());
+    await page.waitForSelector('#app:not([aria-busy]) main .list-rows .row');
+    await go(page, '#/overview');
+    assert.equal(await page.locator('section[inert]').count(), 0);
+    return page;
+});
+
 test('a range of the timeline leads to the places in use then', async () => {
     const page = await open(browser, perlPage);
     const box = await page.locator('.plot .u-over').boundingBox();
@@ -62,7 +101,7 @@ test('a range of the timeline leads to the places in use then', async () => {
     assert.match(said, /allocations, .* frees, heap .*, at most/);
     const from = Number(new URLSearchParams(new URL(page.url()).hash.split('?')[1]).get('from'));
     assert.ok(Math.abs(from / perl.process.duration_ns - 0.1) < 0.03, `from ${from}`);
-    await page.locator('.range a').click();
+    await page.locator('.range a', { hasText: 'The places in use then' }).click();
     await frame(page);
     assert.match(await text(page, '.summary'), /of \d+ places in use between/);
     await page.keyboard.press('1');
@@ -71,6 +110,107 @@ test('a range of the timeline leads to the places in use then', async () => {
     assert.match(page.url(), /from=/);
     await page.keyboard.press('Escape');
     assert.doesNotMatch(page.url(), /from=/);
+    return page;
+});
+
+/* ---- a moment, a range ---- */
+
+const rowsOf = (page) => page.locator('.list-rows .row').evaluateAll((all) => Object.fromEntries(all.map((row) => {
+    const cells = [...row.querySelectorAll('.cell')].map((cell) => cell.textContent);
+    return [row.querySelector('.name').textContent, cells.slice(0, -1)];
+})));
+
+test('a moment, a range: every view shows what is known of it', async () => {
+    if (!compiled('phases', 'phases.c', '-g', '-I', path.join(source, 'include/heapwise')))
+        return console.log('  not looked at: clang cannot build it');
+    run(heapwise, 'record', '-q', '-f', '-o', 'phases.hwprof', '--', './phases', '60');
+    const [first, second, last] = ['phases.dump1', 'phases.dump2', 'phases'].map(report);
+    const [one, two, end] = [first, second, last].map((each) => each.process.duration_ns);
+    const peak = last.totals.peak_time_ns;
+    assert.match(tries(heapwise, 'view', '-f', 'phases.hwprof').stderr, /dumps lie beside it: heapwise view phases\.hwprof phases\.dump\*\.hwprof/);
+    const file = path.join(work, 'phases-moments.html');
+    run(heapwise, 'view', '-q', '-f', '-o', file, 'phases.hwprof', 'phases.dump2.hwprof', 'phases.dump1.hwprof');
+    const page = await open(browser, file, {}, `#/contexts?moment=${one}`);
+    /* What phases.c says that it has then. */
+    assert.deepEqual(await rowsOf(page), { early: ['976.6 KiB', '1,000'] });
+    assert.match(await text(page, '.range-bar'), /^Dump 1 \(phases\.dump1\.hwprof\), .* 976\.6 KiB live.*Every place is known/);
+    await page.locator('.range-bar a', { hasText: 'dump 2' }).click();
+    await frame(page);
+    assert.deepEqual(await rowsOf(page), { middle: ['1.9 MiB', '1,000'], early: ['585.9 KiB', '600'] });
+    await page.locator('.range-bar a', { hasText: 'peak' }).click();
+    await frame(page);
+    assert.deepEqual(await rowsOf(page), { middle: ['1.9 MiB', '1,000'], early: ['585.9 KiB', '600'], late: ['488.3 KiB', '1,000'] });
+    await page.locator('.list-rows .row', { hasText: 'middle' }).click();
+    assert.match(await text(page, '.details'), /Of the whole run[\s\S]*First block/i);
+    await go(page, `#/contexts?from=${one}&to=${two}`);
+    assert.deepEqual(await rowsOf(page), { middle: ['1.9 MiB', '1,000', '1.9 MiB', '0 B'], early: ['0 B', '0', '0 B', '390.6 KiB'] });
+    assert.match(await text(page, '.range-bar'), /1,000 allocations, 400 frees, heap \+1\.5 MiB, at most [\d.]+ MiB\. Every place is known/);
+    await page.locator('a[data-view=flame]').click();
+    await frame(page);
+    assert.match(page.url(), /flame\?from=\d+&to=\d+/);
+    assert.match(await page.locator('canvas').getAttribute('aria-label'), /^all: 1\.9 MiB /);
+    await go(page, `#/flame?moment=${two}`);
+    assert.match(await page.locator('canvas').getAttribute('aria-label'), /^all: 2\.5 MiB /);
+    await go(page, `#/sandwich?f=main&moment=${end}`);
+    assert.match(await text(page, '.chosen .summary'), /Live then: total \(cum\) 1\.0 MiB \(100 %\), self 0 B .* on 2 call stacks/);
+    await page.keyboard.press('Escape');
+    assert.doesNotMatch(page.url(), /moment=/);
+    assert.match(await text(page, '.chosen .summary'), /Live at peak: total \(cum\) 3\.0 MiB/);
+    assert.equal(await page.locator('.range-bar').count(), 0);
+    /* Without the dumps: places that did not change are known, of the others it is said that they are not. */
+    const without = await open(browser, view('phases'), {}, `#/contexts?moment=${two}`);
+    const at = [...last.timeline].sort((a, b) => Math.abs(a.time_ns - two) - Math.abs(b.time_ns - two))[0];
+    const early = last.contexts.find((each) => each.stack[0].function === 'early');
+    const known = early.last_free.time_ns + 1000 < at.time_ns && Math.abs(at.time_ns - peak) > 1;
+    assert.deepEqual(await rowsOf(without), known ? { early: ['585.9 KiB', '600'], middle: ['?', '?'], ...(at.time_ns > last.contexts.find((each) => each.stack[0].function === 'late').first_ns ? { late: ['?', '?'] } : {}) } : await rowsOf(without));
+    assert.match(await text(without, '.range-bar'), /is not recorded\. HEAPWISE_OPTIONS=dump-interval=SECONDS heapwise record/);
+    await without.context().close();
+    /* Another process's profile is no dump. */
+    const refused = tries(heapwise, 'view', '-f', '-o', 'no.html', 'phases.hwprof', 'perl.hwprof');
+    assert.equal(refused.status, 2);
+    assert.match(refused.stderr, /'perl\.hwprof' is not a dump of the process of 'phases\.hwprof'/);
+    return page;
+});
+
+test('a moment is chosen with the mouse, with keys, and given back', async () => {
+    const page = await open(browser, perlPage);
+    const peak = Math.floor(perl.totals.peak_time_ns);
+    const box = await page.locator('.plot .u-over').boundingBox();
+    const moment = async () => Number(await page.evaluate(() => new URLSearchParams(location.hash.split('?')[1] ?? '').get('moment')));
+    assert.match(await text(page, '.tiles'), /^Peak/);
+    await page.mouse.click(box.x + (box.width * peak) / perl.process.duration_ns + 2, box.y + 60);
+    assert.equal((await moment()), peak, 'near the peak is the peak');
+    assert.match(await text(page, '.tiles'), /^Live at the peak/);
+    assert.match(await text(page, '.range'), /^The peak, .* live.* Every place is known/);
+    assert.match(await text(page, '.functions thead'), /live then/);
+    await page.mouse.click(box.x + box.width * 0.3, box.y + 60);
+    const wanted = 0.3 * perl.process.duration_ns;
+    const least = Math.min(...perl.timeline.map((each) => Math.abs(each.time_ns - wanted)));
+    assert.ok(Math.abs((await moment()) - wanted) < least + 0.02 * perl.process.duration_ns, `${await moment()} for ${wanted}`);
+    const at = await moment();
+    const point = perl.timeline.find((each) => each.time_ns === at);
+    assert.ok((await text(page, '.tiles')).includes(shownBytes(point.live_bytes)), await text(page, '.tiles'));
+    await page.goBack();
+    assert.equal((await moment()), peak);
+    await frame(page);
+    await page.locator('.plot').focus();
+    await page.keyboard.press('ArrowLeft');
+    assert.ok((await moment()) < peak);
+    await page.keyboard.press('PageDown');
+    assert.equal((await moment()), peak);
+    await page.keyboard.press('Escape');
+    assert.equal(await moment(), 0);
+    assert.match(await text(page, '.tiles'), /^Peak/);
+    await page.keyboard.press('PageDown');
+    await page.keyboard.press('2');
+    await page.waitForSelector('main.flame .range-bar');
+    assert.equal((await moment()), peak);
+    const all = perl.contexts.filter((each) => !each.pool).reduce((sum, each) => sum + each.peak_bytes, 0);
+    assert.ok((await page.locator('canvas').getAttribute('aria-label')).startsWith(`all: ${shownBytes(all)}`));
+    await shoot(page, 'moment-flame');
+    await page.getByRole('button', { name: 'Whole run' }).click();
+    await frame(page);
+    assert.equal(await page.locator('.range-bar').count(), 0);
     return page;
 });
 
@@ -94,11 +234,10 @@ test('flame graph: shapes, values, search, zoom, focus', async () => {
     await page.keyboard.press('Escape');
     await page.keyboard.press('/');
     await page.keyboard.type('hv_common');
-    await page.waitForFunction(() => document.querySelector('.matched').textContent.includes('%'));
     /* What the search says is the share of the places with that function anywhere on the stack. */
     const all = perl.contexts.reduce((sum, each) => sum + each.bytes, 0);
     const hit = perl.contexts.filter((each) => each.stack.some((at) => at.function?.includes('hv_common'))).reduce((sum, each) => sum + each.bytes, 0);
-    assert.ok((await text(page, '.matched')).includes(`${((hit / all) * 100).toFixed(1)} %`), await text(page, '.matched'));
+    await page.waitForFunction((share) => document.querySelector('.matched').textContent.includes(share), `${((hit / all) * 100).toFixed(1)} %`);
     await shoot(page, 'flame-search');
     await page.keyboard.press('Escape');
     await page.locator('canvas').focus();
@@ -127,7 +266,7 @@ test('flame graph: what is too narrow to be drawn is counted', async () => {
     /* By bytes 100, 200 … of 1,322 pixels or so: some of the largest are drawn at most, all others share a box. */
     await page.mouse.move(box.x + box.width - 5, box.y + 3.5 * 19);
     const tip = await text(page, '.tip.shown');
-    assert.match(tip, /^[\d,]+ functions too narrow to be drawn: [\d.]+ % below caller/);
+    assert.match(tip, /^[\d,]+ functions too narrow to be drawn: [>\d.]+ % below caller/);
     await page.locator('canvas').focus();
     for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown'])
         await page.keyboard.press(key);
@@ -307,7 +446,22 @@ test('blocks: words of sampled accesses, marked as such', async () => {
     return page;
 });
 
-const allViews = ['overview', 'flame', 'flame?shape=inverted', 'contexts', 'contexts?by=function', 'sandwich?f=main', 'changes', 'hot', 'structs', 'blocks', 'allocator'];
+test('overview: lost blocks, where they were searched for', async () => {
+    if (!compiled('one', 'one.c'))
+        return console.log('  not looked at: clang cannot build it');
+    for (const [name, ...program] of [['lost', './one', '1', 'lost'], ['kept', '/usr/bin/perl', '-e', '1']]) {
+        run(heapwise, 'record', '-q', '-f', '--leaks', '-o', `${name}.hwprof`, '--', ...program);
+        const lost = JSON.parse(run(heapwise, 'report', '--json', `${name}.hwprof`)).leaks.filter((leak) => /^(definite|indirect)$/.test(leak.class));
+        const [blocks, bytes] = [lost.reduce((sum, leak) => sum + leak.blocks, 0), lost.reduce((sum, leak) => sum + leak.bytes, 0)];
+        assert.ok(name === 'kept' || bytes >= 1000, `${bytes} bytes lost`);
+        const page = await open(browser, view(name), {}, '#/overview');
+        const tiles = await text(page, '.tiles');
+        assert.ok(tiles.includes(blocks ? `${shownBytes(bytes)} in ${blocks} block${blocks > 1 ? 's' : ''} lost` : 'none of them lost'), tiles);
+        await page.close();
+    }
+});
+
+const allViews = ['overview', 'flame', 'flame?shape=inverted', 'contexts', 'contexts?by=function', 'sandwich?f=main', 'changes', 'hot', 'structs', 'blocks', 'allocator', 'memory', 'keeps'];
 
 test('every kind of profile opens in every view', async () => {
     if (!compiled('one', 'one.c') || !compiled('stripped', 'samples.c', '-s'))
@@ -402,15 +556,53 @@ test('allocator: what a run in allocator mode tells', async () => {
     return page;
 });
 
+test('sizes: bars are those of the report, and list their places', async () => {
+    const format = await viewerModule('format.ts');
+    const page = await open(browser, perlPage, {}, '#/sizes?steps=each');
+    const bars = async () => (await page.locator('.histogram .histogram-value').allInnerTexts()).filter((value) => value !== '0 B' && value !== '0');
+    const of = (kind, value) => perl[`${kind}_distribution`].bars.map((bar) => bar[value]).filter((value) => value > 0);
+    assert.deepEqual(await bars(), of('size', 'bytes').map(format.bytes));
+    await go(page, '#/sizes?steps=each&value=count');
+    assert.deepEqual(await bars(), of('size', 'allocations').map(format.count));
+    await go(page, '#/sizes?steps=each&value=peak');
+    assert.deepEqual(await bars(), of('size', 'peak_bytes').map(format.bytes));
+    await go(page, '#/sizes?kind=lifetimes');
+    assert.deepEqual(await bars(), of('lifetime', 'frees').map(format.count));
+    /* A click lists the places; they have what the bar has. */
+    await go(page, '#/sizes?steps=each');
+    const bar = perl.size_distribution.bars.find((each) => each.least === 17);
+    await page.locator('.histogram a', { hasText: '17 to 32 B' }).click();
+    const inBar = perl.contexts.map((context) => (context.size_distribution ?? [{ least: context.size.min, bytes: context.bytes }])
+        .filter((each) => each.least >= 17 && each.least <= 32).reduce((sum, each) => sum + each.bytes, 0)).filter((bytes) => bytes > 0).sort((a, b) => b - a);
+    assert.equal(inBar.reduce((sum, each) => sum + each, 0), bar.bytes);
+    assert.match(await text(page, '.histogram-heading'), new RegExp(`^${inBar.length.toLocaleString('en-US')} places? with blocks of 17 to 32 B`));
+    assert.equal(await text(page, '.list-rows .row .cell.bar'), format.bytes(inBar[0]));
+    assert.match(page.url(), /bar=2-2/);
+    /* Keys: the bar has the focus, arrows move, Enter chooses; Back goes back. */
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/bar=1-1/);
+    await page.goBack();
+    await page.waitForURL(/bar=2-2/);
+    await page.locator('.list-rows .row').first().click({ position: { x: 20, y: 10 } });
+    await page.locator('.facts a', { hasText: 'sizes' }).click();
+    await page.waitForURL(/place=/);
+    assert.ok((await bars()).length >= 1);
+    await shoot(page, 'sizes');
+    await go(page, '#/sizes?bar=7-9&place=99999999');
+    assert.match(await text(page, '.notices'), /not in this profile/);
+    return page;
+});
+
 test('views without data say what would bring it', async () => {
     const page = await open(browser, perlPage);
-    for (const [key, words] of [['hot', 'heapwise cc'], ['structs', '--fields'], ['blocks', '--granule=8'], ['allocator', '--mode allocator']]) {
+    for (const [key, words] of [['hot', 'heapwise cc'], ['structs', '--fields'], ['blocks', '--granule=8'], ['allocator', '--mode allocator'], ['keeps', '--keeps']]) {
         await go(page, `#/${key}`);
         assert.ok((await text(page, '.empty')).includes(words), key);
     }
     await shoot(page, 'without-data');
     const empty = await open(browser, makePage('empty', stream(simpleParts({ format: 1, process: {}, totals: {} }, []))));
-    for (const key of ['overview', 'flame', 'contexts', 'hot', 'structs', 'blocks', 'allocator'])
+    for (const key of ['overview', 'flame', 'contexts', 'hot', 'structs', 'blocks', 'allocator', 'memory', 'keeps'])
         await go(empty, `#/${key}`);
     assert.deepEqual(empty.trouble, []);
     await empty.context().close();
@@ -467,26 +659,85 @@ test('a baseline: what has changed', async () => {
     return page;
 });
 
+test('a baseline: sandwich, flame graph and search show both values', async () => {
+    run(heapwise, 'record', '-q', '-f', '-o', 'fewer.hwprof', '--', '/usr/bin/perl', '-e', 'my %h; $h{$_} = "x" x 100 for 1..5000; print scalar(%h)');
+    const less = report('fewer');
+    const name = 'Perl_hv_common';
+    const sumOf = (profile) => profile.contexts.filter((each) => !each.pool && each.stack.some((at) => at.function === name)).reduce((sum, each) => sum + each.bytes, 0);
+    const [old, now] = [sumOf(less), sumOf(perl)];
+    assert.ok(old > 0 && now > old);
+    const page = await open(browser, view('perl', '--baseline', 'fewer.hwprof'), {}, `#/sandwich?f=${name}&value=bytes`);
+    const said = await text(page, '.chosen .summary');
+    assert.ok(said.includes(`total (cum) ${shownBytes(now)} (`) && said.includes(`before ${shownBytes(old)}, +`), said);
+    assert.ok((await page.locator('.sandwich-body section').nth(0).locator('.row[aria-level="1"] .cell.more').count()) > 0, 'callers have changes');
+    assert.equal(await page.locator('.list-head:has-text("change")').count(), 2);
+    await go(page, '#/flame?value=bytes');
+    const box = await page.locator('canvas').boundingBox();
+    await page.mouse.move(box.x + 100, box.y + 5.5 * 19);
+    const tip = await text(page, '.tip.shown');
+    assert.match(tip, /in the baseline [\d.,]+ [KMG]?i?B: [+−±].* since the baseline[\s\S]*(perl|libperl|libc)[^\n]* · [\d,]+ allocations? on [\d,]+ call stacks?/);
+    assert.match(await text(page, '.scale'), /gone, less[\s\S]*more, new/);
+    await page.locator('#search').fill(name);
+    await page.waitForFunction((sum) => document.querySelector('.matched').textContent.includes(sum), shownBytes(now));
+    await shoot(page, 'flame-change-search');
+    return page;
+});
+
+test('at 800 pixels names have one place, and numbers are not below them', async () => {
+    run(heapwise, 'record', '-q', '-f', '-o', 'fewest.hwprof', '--', '/usr/bin/perl', '-e', '1');
+    const compared = view('perl', '--baseline', 'fewest.hwprof'); /* the longest heading */
+    for (const width of [800, 1000, 1340, 1440, 1520, 1530]) {
+        const narrow = await open(browser, compared, { viewport: { width, height: 800 } });
+        const ends = await narrow.locator('nav a').evaluateAll((all) => all.map((tab) => Math.round(tab.getBoundingClientRect().right)));
+        assert.ok(ends.length >= 10 && ends.every((right) => right <= width), `${width}: ${ends}`);
+        assert.equal(await narrow.evaluate(() => { const nav = document.querySelector('nav'); return nav.scrollWidth - nav.clientWidth; }), 0, `${width}`);
+        await narrow.context().close();
+    }
+    for (const hash of ['#/contexts', '#/contexts?by=function']) {
+        const page = await open(browser, perlPage, { viewport: { width: 800, height: 800 } }, hash);
+        const rows = await page.locator('.row').evaluateAll((all) => all.map((row) => [...row.querySelectorAll(':scope > .cell')].map((cell) => { const box = cell.getBoundingClientRect(); return [Math.round(box.left), Math.round(box.right)]; })));
+        assert.ok(rows.length > 10);
+        for (const cells of rows) {
+            assert.deepEqual(cells.at(-1), rows[0].at(-1));
+            assert.ok(cells.at(-1)[0] >= cells.at(-2)[1] - 1 && cells.at(-1)[1] <= 800 && cells.at(-1)[1] - cells.at(-1)[0] >= 300, JSON.stringify(cells));
+        }
+        await page.context().close();
+    }
+});
+
+test('colours of modules differ as far as the legend names them', async () => {
+    const page = await open(browser, perlPage, {}, '#/flame?colors=module&value=count');
+    const shown = await page.locator('.scale .meaning').evaluateAll((all) => all.map((each) => [each.textContent, getComputedStyle(each.querySelector('i')).backgroundColor, each.getBoundingClientRect().right]));
+    assert.ok(shown.length >= 2);
+    assert.equal(new Set(shown.map(([, color]) => color)).size, shown.length);
+    assert.ok(shown.every(([, , right]) => right <= 1360), 'the legend is not cut off');
+    return page;
+});
+
 /* ---- what is resident, and whose it is ---- */
 
 const mib = (value) => Math.round(value * (1 << 20));
 
 test('resident memory: moments are named, Heapwise’s own is apart', async () => {
     const moment = (name, time, live, heap, own) => ({ moment: name, time_ns: time, live_bytes: mib(live), heap_bytes: mib(heap), file_bytes: mib(3.1), stack_bytes: 65536, runtime_bytes: mib(own), other_bytes: 4096, swap_bytes: 0,
-        rss_bytes: mib(heap) + mib(3.1) + 65536 + mib(own) + 4096 });
+        rss_bytes: mib(heap) + mib(3.1) + 65536 + mib(own) + 4096,
+        parts: { requested: mib(live), around: Math.max(0, mib(heap) - mib(live)), untouched: Math.min(0, mib(heap) - mib(live)), files: mib(3.1), stacks: 65536, heapwise: mib(own), other: 4096 } });
     const made = { ...minimal, process: { ...minimal.process, duration_ns: 2e9 }, totals: { ...minimal.totals, peak_bytes: mib(58.1), peak_time_ns: 1.1e9, peak_rss_bytes: mib(61) },
         memory: [moment('peak', 959e6, 32.9, 53.9, 2.5), moment('end', 2e9, 12, 10, 2.75)],
+        memory_parts: [['requested', 'Heap blocks, as requested'], ['around', 'Heap around them'], ['untouched', 'Not in memory: not written yet, or released'], ['files', 'Files'], ['stacks', 'Stacks'], ['heapwise', 'Heapwise’s own memory'], ['other', 'Other']].map(([part, title]) => ({ part, title })),
         timeline: Array.from({ length: 9 }, (_, i) => ({ time_ns: i * 25e7, live_bytes: mib(i * 6), rss_bytes: mib(8 + i * 6), allocations: i, frees: 0 })) };
     const page = await open(browser, makePage('memory', stream(simpleParts(made, [['f', 'main']]))));
     const said = await page.locator('.moment p').allInnerTexts();
     assert.equal(said[0], 'Near the peak (959 ms into the run, 32.9 MiB of 58.1 MiB live): 57.1 MiB resident, 59.6 MiB with Heapwise’s own memory');
     assert.match(said[1], /^At the end \(2\.00 s into the run, 12\.0 MiB live\): 13\.2 MiB resident, 15\.9 MiB with/);
     const parts = await page.locator('.moment').first().locator('.legend li').allInnerTexts();
-    for (const wanted of ['heap blocks, as requested 32.9 MiB', 'heap around them: headers, rounding, freed blocks 21.0 MiB', 'Heapwise’s own memory 2.5 MiB'])
+    for (const wanted of ['Heap blocks, as requested 32.9 MiB', 'Heap around them 21.0 MiB', 'Heapwise’s own memory 2.5 MiB'])
         assert.ok(parts.includes(wanted), `${wanted} in ${parts.join('; ')}`);
     const after = await page.locator('.moment').nth(1).locator('.legend li').allInnerTexts();
-    for (const wanted of ['heap blocks, the part that was touched 10.0 MiB', 'requested but never touched, so not resident 2.0 MiB'])
+    for (const wanted of ['Heap blocks, as requested 12.0 MiB', 'Not in memory: not written yet, or released 2.0 MiB'])
         assert.ok(after.includes(wanted), `${wanted} in ${after.join('; ')}`);
+    const widths = await page.locator('.moment').nth(1).locator('.strip div').evaluateAll((all) => all.map((each) => parseFloat(each.style.width)));
+    assert.ok(Math.abs(widths.reduce((sum, each) => sum + each, 0) - 100) < 0.01, `the strip is all of RSS: ${widths}`); // what was never touched is no part of it
     assert.match(await page.locator('.moment .own').first().evaluate((each) => getComputedStyle(each).backgroundImage), /repeating-linear-gradient/);
     assert.match(await text(page, '.tiles'), /about 58\.5 MiB[\s\S]*61\.0 MiB with 2\.5 MiB of Heapwise’s own/);
     assert.match(await text(page, '.own-memory'), /2\.5 MiB at 959 ms, 2\.8 MiB at 2\.00 s; estimated in between/);
@@ -505,6 +756,39 @@ test('resident memory: moments are named, Heapwise’s own is apart', async () =
     for (const each of perl.memory)
         assert.ok(lines.some((line) => line.includes(`${bytes(each.rss_bytes - each.runtime_bytes)} resident, ${bytes(each.rss_bytes)} with`)), `${JSON.stringify(each)} in ${lines.join('; ')}`);
     await real.context().close();
+    return page;
+});
+
+test('memory: parts over time, and who mapped it, with the call stacks of mmap', async () => {
+    if (!compiled('ledger', '../programs/ledger.c', '-g', '-D_GNU_SOURCE', '-I', path.join(source, 'tests/programs'), '-pthread'))
+        return console.log('  not looked at: clang cannot build it');
+    run(heapwise, 'record', '-q', '-f', '-o', 'ledger.hwprof', '--', './ledger');
+    const told = report('ledger');
+    const page = await open(browser, view('ledger'), {}, '#/memory');
+    await page.waitForSelector('.plot canvas');
+    const read = (text) => { const [value, unit] = text.split(' '); return Number(value) * { B: 1, KiB: 1024, MiB: 1 << 20 }[unit]; };
+    /* The last column is the end: every part, and their sum. */
+    const end = told.memory.find(({ moment }) => moment === 'end');
+    const rows = await page.locator('.parts tbody tr').evaluateAll((all) => all.map((row) => [row.cells[0].textContent, row.cells[row.cells.length - 1].textContent]));
+    for (const { part, title } of told.memory_parts.filter((each) => told.memory.some((moment) => moment.parts[each.part])))
+        assert.ok(rows.some(([name, bytes]) => name === title && Math.abs(read(bytes) - end.parts[part]) <= (1 << 20) / 19), `${title} ${end.parts[part]} in ${JSON.stringify(rows)}`);
+    assert.ok(rows.some(([name, bytes]) => /RSS/.test(name) && Math.abs(read(bytes) - end.rss_bytes) < end.rss_bytes / 100));
+    /* What the program has mapped itself: 14 MiB are resident of what map_known took, and its call stack opens. */
+    await page.locator('.owners select').selectOption('end');
+    const known = page.locator('.owners').first().locator('tbody tr', { hasText: 'mapped in map_known' });
+    assert.equal(await known.locator('td').first().textContent(), '14.0 MiB');
+    await known.locator('summary').click();
+    const frames = await known.locator('.stack li').allInnerTexts();
+    assert.match(frames[0], /^map_known\s*ledger\.c:\d+/);
+    assert.ok(frames.some((each) => each.startsWith('main')), frames.join('; '));
+    const over = page.locator('.owners').nth(1).locator('tbody tr', { hasText: 'map_known' });
+    assert.deepEqual((await over.locator('td').allInnerTexts()).slice(0, 4), ['24.0 MiB', '18.0 MiB', '24.0 MiB', '1']);
+    for (const [width, colorScheme] of [[800, 'light'], [1400, 'light'], [800, 'dark'], [1400, 'dark']]) {
+        const other = await open(browser, path.join(work, 'ledger.html'), { viewport: { width, height: 900 }, colorScheme }, '#/memory');
+        assert.ok(await other.locator('.plot canvas').evaluate((each) => each.getBoundingClientRect().right) <= width);
+        await shoot(other, `ledger-${width}-${colorScheme}`);
+        await other.context().close();
+    }
     return page;
 });
 
@@ -574,7 +858,7 @@ test('recursion is folded: places, sandwich, flame graph', async () => {
     await go(page, '#/contexts?by=stack');
     assert.match(await text(page, '.summary'), /^3,000 call stacks/);
     await go(page, '#/sandwich?f=walk&value=bytes');
-    assert.ok((await text(page, '.chosen .summary')).includes(`total (cum) ${shownBytes(sum)} (100.0 %), self 0 B`), await text(page, '.chosen .summary'));
+    assert.ok((await text(page, '.chosen .summary')).includes(`total (cum) ${shownBytes(sum)} (100 %), self 0 B`), await text(page, '.chosen .summary'));
     const deep = () => page.locator('.sandwich-body .row').count();
     assert.ok(await deep() < 12, `${await deep()} rows`);
     await go(page, '#/flame?value=bytes');
@@ -627,6 +911,13 @@ test('places by function, file, module, size: cum and self; any number is a colu
         await shoot(page, `groups-800${columns ? '-all' : ''}`);
     }
     assert.ok((await page.locator('.menu-body input').count()) > 15);
+    /* Numbers of the table of numbers that no report lists. */
+    for (const [column, key] of [['lifetime-overlaps', 'lifetime_overlaps'], ['same-alloc-cpu', 'same_alloc_cpu']]) {
+        await go(page, `#/contexts?by=stack&columns=${column}&sort=${column}`);
+        const most = Math.max(...perl.contexts.map((each) => each[key] ?? 0));
+        assert.ok(most > 0, key);
+        assert.equal((await cells(0))[0], most.toLocaleString('en-US'), key);
+    }
     await go(page, '#/contexts?by=stack&columns=size-max+frees&sort=size-max');
     const largest = Math.max(...perl.contexts.map((each) => each.size?.max ?? 0));
     assert.ok((await cells(0)).includes(shownBytes(largest)), `${shownBytes(largest)} in ${await cells(0)}`);
@@ -758,6 +1049,178 @@ test('wrappers of the allocator are folded, and shown by a switch', async () => 
     return page;
 });
 
+/* ---- source lines ---- */
+
+test('threads: one row for numbered ones, with what all of them allocated, and where they were started', async () => {
+    if (tries('c++', '-O1', '-g', '-pthread', path.join(source, 'tests/programs/thread_pool.cpp'), '-o', 'pool').status)
+        return console.log('  not looked at: there is no c++');
+    run(heapwise, 'record', '-q', '-f', '-o', 'pool.hwprof', '--', './pool');
+    const page = await open(browser, view('pool'));
+    const row = page.locator('.threads tbody tr', { hasText: 'worker-*' });
+    assert.equal(await row.count(), 1);
+    assert.match(await row.innerText(), /^293.0 KiB\s.*300.*worker-\*, serve\(int\) \(300 threads\)/s);
+    await row.locator('summary').click();
+    assert.match(await row.locator('.started').first().innerText(), /^Started by the main thread at start_pool\(.*\(thread_pool\.cpp:\d+\)$/);
+    assert.match(await row.locator('.links').innerText(), /serve\(int\)/);
+    return page;
+});
+
+/* The groups of report --by line, by file and line. */
+function lineSums(name, value) {
+    const { groups } = JSON.parse(run(heapwise, 'report', '--json', '--by', 'line', '--value', value, `${name}.hwprof`));
+    return new Map(groups.rows.filter((row) => row.line).map((row) => [`${row.file}:${row.line}`, row]));
+}
+
+test('source: lines of the program with the sums of the table and of the terminal', async () => {
+    if (tries('c++', '-O1', '-g', '-pthread', path.join(source, 'tests/page/shapes.cpp'), '-o', 'plain').status)
+        return console.log('  not looked at: there is no c++');
+    run(heapwise, 'record', '-q', '-f', '-o', 'plain.hwprof', '--', './plain');
+    const file = view('plain', '--source');
+    const lines = readFileSync(path.join(source, 'tests/page/shapes.cpp'), 'utf8').split('\n');
+    const page = await open(browser, file, { viewport: { width: 1400, height: 900 } }, '#/source?value=bytes');
+    const rows = () => page.locator('.list-rows .row').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('.cell')].map((cell) => cell.textContent)).filter((cells) => cells.length === 4));
+    for (const value of ['bytes', 'count']) {
+        await page.locator('.choice:has-text("Value") select').selectOption(value);
+        await frame(page);
+        const sums = lineSums('plain', value);
+        const shown = (number) => (value === 'bytes' ? shownBytes(number) : number.toLocaleString('en-US'));
+        let counted = 0;
+        for (const [cum, self, number, code] of await rows()) {
+            assert.equal(code, lines[number - 1].replaceAll('\t', '        '), number);
+            const row = [...sums].find(([key]) => key.endsWith(`/shapes.cpp:${number}`))?.[1];
+            assert.deepEqual([cum, self], row ? [shown(row.total), shown(row.self)] : ['', ''], `${value} of line ${number}`);
+            counted += row ? 1 : 0;
+        }
+        assert.ok(counted >= 5, `${counted} lines`);
+        /* The table by line has the same. */
+        await go(page, `#/contexts?by=line&columns=${value}`);
+        for (const row of await page.locator('.list-rows .row').allInnerTexts()) {
+            const [cum, self, title] = row.split(/\s*\n\s*/);
+            const wanted = [...sums].find(([key]) => title?.startsWith('shapes.cpp:') && key.endsWith(`/${title}`))?.[1];
+            assert.ok(!wanted || (cum === shown(wanted.total) && self === shown(wanted.self)), row);
+        }
+        await go(page, `#/source?value=${value}`);
+    }
+    /* From a place, a function and a line to its source. */
+    const made = report('plain').contexts.flatMap((each) => each.stack).find((each) => each.function?.startsWith('make_node')).function;
+    await go(page, `#/source?f=${made}`);
+    assert.match(page.url(), /file=.*shapes\.cpp&line=\d+|line=\d+&file=/);
+    assert.match(await text(page, '.row.wanted'), /new node/);
+    await page.locator('.row.wanted').click();
+    assert.match(await text(page, '.detail'), /1 call stack allocates here[\s\S]*make_node/);
+    await go(page, '#/contexts?by=function&q=make_node');
+    await page.locator('.list-rows .row', { hasText: 'make_node' }).first().click();
+    await page.locator('.detail .links a', { hasText: 'Source' }).click();
+    await page.waitForSelector('main.source .row.wanted');
+    await go(page, '#/contexts?by=stack&q=make_node');
+    await page.locator('.list-rows .row').first().click();
+    await page.locator('.stack li.head .place a').click();
+    await page.waitForSelector('main.source .row.wanted');
+    assert.match(await text(page, '.row.wanted'), /new node/);
+    await go(page, `#/sandwich?f=${made}`);
+    await page.locator('.chosen a', { hasText: 'Source' }).click();
+    await page.waitForSelector('main.source .row.wanted');
+    for (const [hash, words] of [['#/source?file=nowhere.c', 'no source of “nowhere.c”'], ['#/source?f=nobody', 'no function “nobody”'], ['#/source?line=99999', 'Line 99999 of shapes.cpp is not in this page'], ['#/source?value=colour', 'no value “colour”']]) {
+        await go(page, hash);
+        assert.ok((await text(page, '.notices')).includes(words), `${hash}: ${await text(page, '.notices')}`);
+    }
+    for (const [width, colorScheme] of [[800, 'light'], [1400, 'dark'], [800, 'dark'], [1400, 'light']]) {
+        const other = await open(browser, file, { viewport: { width, height: 900 }, colorScheme }, '#/source?value=bytes&line=49');
+        await frame(other);
+        assert.ok(await other.evaluate(() => document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth));
+        await shoot(other, `source-${width}-${colorScheme}`);
+        await other.context().close();
+    }
+    /* Without the option there is nothing of it. */
+    const without = await open(browser, view('plain'), {}, '#/source');
+    assert.match(await text(without, '.empty'), /heapwise view --source/);
+    await go(without, '#/contexts?by=stack');
+    await without.locator('.list-rows .row').first().click();
+    assert.equal(await without.locator('.stack .place a').count(), 0);
+    await without.context().close();
+    return page;
+});
+
+test('source: hostile text, other files and files that are gone', async () => {
+    const code = 'int main(void)\n{\n    extern void *malloc(unsigned long);\n    static void *volatile kept;\n    kept = malloc(1000);\n    return kept == 0;\n}\n';
+    mkdirSync(path.join(work, 'odd'), { recursive: true });
+    writeFileSync(path.join(work, 'odd/odd.c'), code);
+    if (tries('cc', '-g', '-O0', path.join(work, 'odd/odd.c'), '-o', 'oddities').status)
+        return console.log('  not looked at: there is no cc');
+    run(heapwise, 'record', '-q', '-f', '-o', 'oddities.hwprof', '--', './oddities');
+    const other = path.join(work, 'elsewhere');
+    mkdirSync(other, { recursive: true });
+    const mapping = `${path.join(work, 'odd')}=${other}`;
+    const bad = ['</script><img src=x onerror=alert(1)>', '"\'`${alert(2)} @HEAPWISE-PROFILES-2@ &lt;b>', 'safe \u202e gnp.exe \u2066\u0000'.replace('\u0000', ''), 'x'.repeat(100000), '    kept = malloc(1000);<b>'];
+    writeFileSync(path.join(other, 'odd.c'), Buffer.concat([Buffer.from(bad.join('\n')), Buffer.from([10, 0xff, 0xfe, 0x1b, 10])]));
+    const file = view('oddities', '--source', '--source-path', mapping);
+    assert.ok(!readFileSync(file, 'latin1').includes('alert(1)'));
+    const page = await open(browser, file, {}, '#/source?line=5');
+    const shown = await text(page, '.list-rows');
+    for (const part of ['</script><img src=x onerror=alert(1)>', '@HEAPWISE-PROFILES-2@ &lt;b>', 'safe \\u202e gnp.exe \\u2066', 'kept = malloc(1000);<b>', '\\xff\\xfe\\x1b'])
+        assert.ok(shown.includes(part), `${part} in ${shown.slice(0, 900)}`);
+    assert.ok(shown.length < 3000, `${shown.length}`);
+    assert.match(await text(page, '.warning'), /changed after oddities was built/);
+    assert.match(await text(page, '.summary'), /elsewhere\/odd\.c.*built as .*odd\/odd\.c/);
+    await unharmed(page);
+    await shoot(page, 'source-hostile');
+    await page.context().close();
+    rmSync(path.join(other, 'odd.c'));
+    const gone = await open(browser, view('oddities', '--source', '--source-path', mapping), {}, '#/source');
+    assert.ok((await text(gone, '.warning')).includes(`tried ${path.join(other, 'odd.c')} (No such file or directory)`), await text(gone, '.warning'));
+    return gone;
+});
+
+test('what is left out and what is folded is said, and totals stay the program’s', async () => {
+    const ignored = perl.contexts.flatMap((each) => each.stack).find((each) => /^Perl_[a-z_]+$/.test(each.function ?? '')).function;
+    const rules = ['--ignore', `^${ignored}$`, '--hide', '^Perl_runops'];
+    const page = await open(browser, view('perl', ...rules), { viewport: { width: 1400, height: 900 } });
+    /* The sentences are those of the terminal. */
+    const told = run(heapwise, 'report', '--section', 'summary', ...rules, 'perl.hwprof').replace(/\s+/g, ' ');
+    const sentences = await page.locator('.selection li').allInnerTexts();
+    for (const sentence of sentences.slice(0, 2))
+        assert.ok(told.includes(sentence), `${sentence} in ${told}`);
+    assert.match(sentences[0], /^Left out: .* of the bytes at the peak .*, by ignore '.*'\. Totals include what is left out\.$/);
+    assert.match(sentences[1], /^Frames are hidden in .* by hide '\^Perl_runops'\.$/);
+    assert.ok((await text(page, '.tiles')).includes(perl.totals.allocations.toLocaleString('en-US')));
+    /* Shares are of the program's total, also where places are missing. */
+    const shares = await page.locator('.functions tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent)));
+    const peak = perl.totals.peak_bytes;
+    const bytes = (said) => { const [number, unit] = said.replaceAll(',', '').split(' '); return Number(number) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].indexOf(unit); };
+    for (const [value, share] of shares)
+        assert.ok(Math.abs(parseFloat(share.replace('<', '')) - (100 * bytes(value)) / peak) < 0.3, `${share} of ${value} in ${peak}`);
+    for (const hash of ['#/contexts', '#/flame', '#/sandwich', '#/hot']) {
+        await go(page, hash);
+        if (!(await page.locator('main .empty').count()))
+            assert.ok((await text(page, 'p.left-out')).includes(sentences[0]), hash);
+    }
+    await shoot(page, 'left-out');
+    const all = await open(browser, perlPage);
+    assert.equal(await all.locator('.selection li:has-text("Left out")').count(), 0);
+    await go(all, '#/contexts');
+    assert.equal(await all.locator('p.left-out').count(), 0);
+    await all.context().close();
+    return page;
+});
+
+test('stacks show wrappers as folded, and unfold them', async () => {
+    const parts = simpleParts(minimal, [['inner_alloc', 'xmalloc', 'add', 'main'], ['xmalloc', 'put', 'main']]);
+    const names = parts.find(([name]) => name === 'frame.function')[2];
+    const strings = parts.find(([name]) => name === 'strings')[2];
+    const wrappers = names.map((each) => Number(['xmalloc', 'inner_alloc'].includes(strings[each - 1])));
+    parts.find(([name]) => name === 'context.headline')[2] = [2, 1];
+    const page = await open(browser, makePage('folded', stream([...parts, ['frame.wrapper', 'numbers', wrappers]])), {}, '#/contexts?by=stack&q=add');
+    await page.locator('.list-rows .row').first().click();
+    assert.match(await text(page, '.stack li.wrappers summary'), /2 allocation wrappers folded: inner_alloc, xmalloc/);
+    assert.equal(await page.locator('.stack li.head').innerText(), 'add');
+    assert.equal(await page.locator('.wrappers li').first().isVisible(), false);
+    await page.locator('.stack li.wrappers summary').click();
+    assert.deepEqual(await page.locator('.wrappers li').allInnerTexts(), ['inner_alloc', 'xmalloc']);
+    await go(page, '#/overview');
+    assert.match(await text(page, '.selection'), /wrappers are folded[\s\S]*(xmalloc|inner_alloc)[\s\S]*view --no-fold/);
+    return page;
+});
+
 /* ---- small things ---- */
 
 test('structs: those that cost most first; places of one name are one link', async () => {
@@ -787,6 +1250,96 @@ test('an address that is not in the page says so', async () => {
     return page;
 });
 
+/* Every row of the page's tables against heapwise report --by, value by value. */
+test('sums by function, file, line, module and size are those of the terminal', async () => {
+    const format = await viewerModule('format.ts');
+    const page = await open(browser, perlPage);
+    const base = (file) => file.slice(file.lastIndexOf('/') + 1);
+    const names = {
+        function: (row) => row.function ?? `${base(row.module)}+0x${row.offset.toString(16)}`,
+        file: (row) => row.file ?? row.module, module: (row) => row.module,
+        line: (row) => (row.file ? `${row.file}:${row.line}` : row.module),
+        size: (row) => format.bytes(row.size_most),
+    };
+    const shownNames = {
+        function: ([title]) => title, file: ([, where]) => where, module: ([, where]) => where,
+        line: ([title, where]) => (/:\d+$/.test(title) ? `${where}:${title.split(':').pop()}` : where),
+        size: ([title]) => title.replace(/.* to /, ''),
+    };
+    let compared = 0;
+    for (const [by, nameOf] of Object.entries(names)) {
+        await go(page, `#/contexts?by=${by}&columns=peak+count&sort=${by === 'size' ? '' : 'cum:'}count`);
+        await page.evaluate(() => { window.copied = ''; });
+        await page.getByText('Copy table').click();
+        await page.waitForFunction(() => window.copied);
+        const rows = (await page.evaluate(() => window.copied)).trimEnd().split('\n').slice(1).map((line) => line.split('\t'));
+        const columns = by === 'size' ? 1 : 2; // of a value: total, self
+        const sums = ['peak', 'count'].map((value) => new Map());
+        ['peak', 'count'].forEach((value, at) => JSON.parse(run(heapwise, 'report', '--json', '--by', by, '--value', value, 'perl.hwprof')).groups.rows.forEach((row) => {
+            const old = sums[at].get(nameOf(row)) ?? { total: 0, self: 0 };
+            sums[at].set(nameOf(row), { total: old.total + row.total, self: old.self + (row.self ?? 0) });
+        }));
+        assert.ok(rows.length === Math.min(200, sums[1].size), `${by}: ${rows.length} rows, not ${sums[1].size}`);
+        for (const row of rows) {
+            const title = shownNames[by](row.slice(2 * columns));
+            const told = sums.map((each) => each.get(title) ?? { total: 0, self: 0 });
+            const expected = [[format.bytes(told[0].total), format.bytes(told[0].self)].slice(0, columns), [format.count(told[1].total), format.count(told[1].self)].slice(0, columns)].flat();
+            assert.deepEqual(row.slice(0, 2 * columns), expected, `${by}: ${title}`);
+            compared += expected.length;
+        }
+    }
+    assert.ok(compared > 300, `${compared} numbers`);
+    return page;
+});
+
+/* Numbers of tests/page/team.c, as the source says them. */
+test('threads, regions and marks: numbers that are known', async () => {
+    if (!compiled('team', 'team.c', '-g', '-pthread', '-I', path.join(source, 'include')))
+        return console.log('  not looked at: clang cannot build it');
+    run(heapwise, 'record', '-q', '-f', '-o', 'team.hwprof', '--', './team');
+    const page = await open(browser, view('team'));
+    const cells = (row) => row.locator('td, .cell').allInnerTexts();
+    const overview = await Promise.all((await page.locator('.threads tbody tr').all()).map(cells));
+    const reader = overview.find((row) => row[6].startsWith('read_all'));
+    const writer = overview.find((row) => row[6].startsWith('write_all'));
+    assert.deepEqual(reader.slice(0, 6), ['6.2 KiB', '5.9 KiB', '6.2 KiB', '100', '5', '0']);
+    assert.deepEqual(writer.slice(0, 6), ['48.8 KiB', '29.3 KiB', '48.8 KiB', '50', '0', '0']);
+    assert.equal(overview.find((row) => row[6].includes('main thread'))[5], '5');
+    assert.deepEqual((await cells(page.locator('.regions tbody tr'))).slice(0, 5), ['1', '100', '6.2 KiB', '+6.2 KiB', '6.2 KiB']);
+    assert.match(await text(page, '.regions tbody tr'), /reading\s*of a thread/);
+    /* marks: two of them, by keys, with what they are */
+    const marks = page.locator('.marks button');
+    assert.equal(await marks.count(), 2);
+    const { marks: known } = report('team');
+    assert.ok(!(await page.locator('.on-paper').isVisible()));
+    await page.emulateMedia({ media: 'print' });
+    assert.match(await text(page, '.on-paper'), /^Marks: joined, .* live; all <b>done<\/b>, /);
+    await page.emulateMedia({ media: 'screen' });
+    await marks.nth(1).focus();
+    assert.match(await marks.nth(1).getAttribute('aria-label'), /^Mark: all <b>done<\/b>, [\d.]+ ms, [\d.]+ KiB live$/);
+    assert.match(await marks.nth(1).evaluate((button) => getComputedStyle(button, '::after').content), /all <b>done<\/b>/);
+    await page.keyboard.press('Enter');
+    assert.equal(Number(new URLSearchParams(new URL(page.url()).hash.split('?')[1]).get('moment')), known[1].time_ns);
+    assert.ok((await text(page, '.tiles')).includes('36.0 KiB'), 'live bytes at the mark');
+    /* histograms are of the whole run, and say so */
+    await page.locator('a[data-view=sizes]').click();
+    assert.match(await text(page, '.range-bar'), /This view shows the whole run/);
+    await page.keyboard.press('Escape');
+    /* places by thread */
+    await go(page, '#/contexts?by=thread');
+    const rows = async () => new Map(await Promise.all((await page.locator('.list-rows .row').all()).map(async (row) => [await text(row, '.name'), (await cells(row)).slice(0, 4)])));
+    let shown = await rows();
+    assert.deepEqual(shown.get('write_all'), ['48.8 KiB', '48.8 KiB', '50', '29.3 KiB']);
+    assert.deepEqual(shown.get('read_all'), ['6.2 KiB', '6.2 KiB', '100', '5.9 KiB']);
+    await go(page, '#/contexts?by=thread&q=read_all');
+    shown = await rows();
+    assert.deepEqual(shown.get('read_all'), ['?', '6.2 KiB', '100', '?']);
+    await go(page, `#/contexts?by=thread&moment=${known[0].time_ns}`);
+    assert.match(await text(page, '.notices'), /not recorded by time/);
+    await shoot(page, 'team');
+    return page;
+});
+
 test('print: every row, every finding', async () => {
     const page = await open(browser, perlPage, {}, '#/contexts?by=stack');
     const all = Math.min(2000, perl.contexts.length);
@@ -794,8 +1347,23 @@ test('print: every row, every finding', async () => {
     await page.emulateMedia({ media: 'print' });
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     assert.equal(await page.locator('.list-item .row').count(), all);
+    const columns = await page.locator('.list-head .cell').count();
+    assert.ok(columns > 4);
+    assert.ok(await page.locator('.list-item .row').nth(3).evaluate((row, count) => [...row.children].filter((cell) => cell.getClientRects().length).length === count, columns), 'every column is on paper');
     const last = await page.locator('.list-item').last().boundingBox();
-    assert.ok(last.y > 20 * (all - 1), `the last row is at ${last.y}`);
+    assert.ok(last.y > 16 * (all - 1), `the last row is at ${last.y}`);
+    /* Every column that was chosen, on paper of any width. */
+    for (const columns of ['', '&columns=peak+bytes+count+leaked+temporary+realloc+lifetime-or-age+size+frees+size-min+size-max+first-ns+lifetime-max-ns']) {
+        const wide = await open(browser, perlPage, { viewport: { width: 760, height: 1000 } }, `#/contexts?by=function${columns}`);
+        const shown = await wide.locator('.list-rows .row').first().locator('.cell').count();
+        await wide.emulateMedia({ media: 'print' });
+        await wide.evaluate(() => dispatchEvent(new Event('beforeprint')));
+        const boxes = await wide.locator('.list-rows .row').first().locator('.cell').evaluateAll((cells) => cells.map((cell) => cell.getBoundingClientRect()).map(({ left, right, height }) => ({ left, right, height })));
+        assert.equal(boxes.length, shown);
+        assert.ok(boxes.every(({ left, right, height }) => height > 0 && left >= 0 && right <= 760), JSON.stringify(boxes));
+        await wide.screenshot({ path: path.join(work, `../../../screenshots/print-columns${columns ? '-all' : ''}.png`) });
+        await wide.context().close();
+    }
     await page.evaluate(() => dispatchEvent(new Event('afterprint')));
     await page.emulateMedia({ media: 'screen' });
     await frame(page);
@@ -860,6 +1428,82 @@ async function unharmed(page) {
     assert.equal(await page.locator('main script, main b, main i:not([class]):not(:empty)').count(), 0);
     assert.deepEqual(page.trouble, []);
 }
+
+/* ---- who keeps the memory ---- */
+
+/* What tests/programs/keeps.c says itself: names of variables, and of the functions that allocate what they keep. */
+let keepsPage = null;
+function keepsProfile() {
+    const programs = path.join(source, 'tests/programs');
+    if (!keepsPage && compiled('keeps', '../programs/keeps.c', '-I', programs, '-pthread')) {
+        run(heapwise, 'record', '-q', '-f', '--keeps', '-o', 'keeps.hwprof', '--', './keeps', 'kinds');
+        keepsPage = { file: view('keeps'), report: report('keeps') };
+    }
+    return keepsPage;
+}
+const sharesOf = (page, at) => page.locator('.keeps-detail .shares').nth(at).locator('li').allInnerTexts();
+
+test('keeps: from a variable downwards, from a place upwards', async () => {
+    const made = keepsProfile();
+    if (!made)
+        return console.log('  not looked at: clang cannot build it');
+    const { keepers, search } = made.report.keeps;
+    const page = await open(browser, made.file, {}, '#/keeps');
+    const whole = await text(page, '.icicle');
+    for (const wanted of ['all that can be reached', 'list', 'tree', 'table', 'of_list', 'of_tree'])
+        assert.ok(whole.split('\n').some((each) => each === wanted), `${wanted} in ${whole}`);
+    assert.ok((await text(page, '#keeps-said')).includes(`in ${search.blocks.toLocaleString('en-US')} blocks`));
+    /* A click on the variable shows its places only: 500 blocks of 48 bytes. */
+    await page.locator('.keep-box', { hasText: /^list/ }).first().click();
+    await frame(page);
+    const list = keepers.find((each) => each.variable === 'list' && each.kind === 'pointer');
+    assert.match(page.url(), new RegExp(`keeper=${list.id}$`));
+    assert.match(await text(page, '#keeps-said'), /^list \(keeps\): 23\.4 KiB \(.*\) in 500 blocks/);
+    assert.deepEqual(await rowsOf(page), { of_list: ['23.4 KiB', '500', '23.4 KiB'] });
+    await shoot(page, 'keeps');
+    /* The same from its address; the Back key leads out again. */
+    const again = await open(browser, made.file, {}, new URL(page.url()).hash);
+    assert.deepEqual(await rowsOf(again), { of_list: ['23.4 KiB', '500', '23.4 KiB'] });
+    await again.context().close();
+    await page.goBack();
+    await frame(page);
+    assert.ok(Object.keys(await rowsOf(page)).length > 5);
+    /* By keys: to the first box below all, and into it. */
+    await page.locator('.icicle').focus();
+    await page.keyboard.press('ArrowDown');
+    const first = await page.locator('.keep-box[aria-selected=true] bdi').innerText();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    await frame(page);
+    assert.equal(await page.locator('.crumbs button').nth(1).innerText(), first);
+    await page.keyboard.press('Escape');
+    await frame(page);
+    assert.doesNotMatch(page.url(), /keeper=/);
+    /* Upwards: who keeps the tree's blocks, and what points to them: nodes of the tree. */
+    await page.locator('#search').fill('of_tree');
+    await page.waitForFunction(() => document.querySelector('.summary').textContent.includes('“of_tree”'));
+    const trees = page.locator('.list-rows .row').nth(1); // the first one is the root of the tree
+    await trees.click({ position: { x: 20, y: 8 } });
+    await page.waitForSelector('.keeps-detail');
+    assert.match(page.url(), /at=\d+/);
+    const detail = await page.locator('.keeps-detail').allInnerTexts();
+    assert.ok(detail.some((each) => /tree →( of_tree →)+ of_tree/.test(each)), detail.join());
+    assert.match((await sharesOf(page, 0)).join(), /100 %\s*tree/);
+    assert.match((await sharesOf(page, 1)).join(), /100 %\s*of_tree/);
+    const place = await open(browser, made.file, {}, new URL(page.url()).hash);
+    await place.waitForSelector('.keeps-detail');
+    await place.context().close();
+    /* Sums: what each box below all keeps is what the report says. */
+    await go(page, '#/keeps');
+    await page.locator('.keep-box', { hasText: /^table/ }).first().click();
+    const table = keepers.find((each) => each.variable === 'table' && each.kind === 'variable');
+    assert.ok((await text(page, '#keeps-said')).includes(`in ${table.retained_blocks} blocks`));
+    for (const hash of ['#/keeps?keeper=__proto__&at=constructor', '#/keeps?keeper=-1&sort=x&q=%5B(*', '#/keeps?at=99999999'])
+        await go(page, hash);
+    await shoot(page, 'keeps-whole');
+    return page;
+});
 
 test('hostile names of a program stay text', async () => {
     const built = tries('clang', '-O0', path.join(source, 'tests/page/hostile.c'), '-o', 'hostile');
@@ -952,9 +1596,11 @@ test('the policy of the page forbids requests', async () => {
 
 test('accessible: axe finds nothing serious', async () => {
     const axe = axeSource();
-    const pages = [[perlPage, ['overview', 'flame', 'contexts', 'contexts?by=module', 'sandwich?f=main', 'sandwich', 'hot']], [path.join(work, 'allocator.html'), ['allocator']]];
+    const pages = [[perlPage, ['overview', 'flame', 'contexts', 'contexts?by=module', 'sandwich?f=main', 'sandwich', 'hot', 'sizes', 'sizes?kind=lifetimes']], [makePage('accessible', stream(simpleParts(allocatorReport(), [['f', 'main']]))), ['allocator']]];
     if (shapes8)
         pages.push([shapes8.page, ['hot', 'structs', 'blocks', 'overview']]);
+    if (keepsProfile())
+        pages.push([keepsProfile().file, ['keeps']]);
     for (const colorScheme of ['light', 'dark'])
         for (const [file, views] of pages) {
             const page = await open(browser, file, { colorScheme });
@@ -962,7 +1608,7 @@ test('accessible: axe finds nothing serious', async () => {
             const rules = colorScheme === 'dark' ? { runOnly: ['color-contrast'] } : {}; // the rest is the same in both
             for (const view of views) {
                 await go(page, `#/${view}`);
-                if (view.startsWith('contexts') || view === 'blocks')
+                if (view.startsWith('contexts') || view === 'blocks' || view === 'keeps')
                     await page.locator('.list-rows .row').first().click({ position: { x: 20, y: 10 } });
                 const found = await page.evaluate(async (options) => (await window.axe.run(document, { resultTypes: ['violations'], ...options })).violations
                     .map((each) => ({ id: each.id, impact: each.impact, nodes: each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`) })), rules);

@@ -42,6 +42,13 @@ export async function startBrowser() {
     return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'], timeout: 60000 });
 }
 
+/* A module of the viewer that imports nothing. */
+export function viewerModule(name) {
+    const ts = require('typescript');
+    const { outputText } = ts.transpileModule(readFileSync(path.join(source, 'viewer/src', name), 'utf8'), { compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 } });
+    return import(`data:text/javascript;base64,${Buffer.from(outputText).toString('base64')}`);
+}
+
 export const axeSource = () => readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 export function run(program, ...args) {
@@ -101,7 +108,7 @@ export function stream(parts) {
 export function makePage(name, data) {
     const file = path.join(work, `${name}.html`);
     const text = Buffer.isBuffer(data) ? data.toString('base64') : data;
-    writeFileSync(file, readFileSync(template, 'utf8').replace('@HEAPWISE-PROFILES-1@', () => text));
+    writeFileSync(file, readFileSync(template, 'utf8').replace('@HEAPWISE-PROFILES-2@', () => text).replace('@HEAPWISE-RESTS-2@', ''));
     return file;
 }
 
@@ -150,7 +157,8 @@ const outside = [];
 /* Requests that did not stay on the disk, of all pages so far. */
 export const leaks = () => outside;
 
-export async function open(browser, file, options = {}, hash = '') {
+/* BEFORE runs in the page before its own script. */
+export async function open(browser, file, options = {}, hash = '', before = () => {}) {
     const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
     page.trouble = [];
@@ -163,8 +171,9 @@ export async function open(browser, file, options = {}, hash = '') {
         window.copied = '';
         Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.copied = text; } } });
     });
+    await page.addInitScript(before);
     await page.goto(`file://${file}${hash}`);
-    await page.waitForSelector('main, [role=alert]', { timeout: 60000 });
+    await page.waitForSelector('#app:not([aria-busy]) main, [role=alert]', { timeout: 60000 });
     return page;
 }
 

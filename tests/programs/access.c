@@ -169,6 +169,28 @@ static void large(long n)
     }
 }
 
+/* Blocks that are mostly not used: one access at each place where a search of their cells may begin, turn or end. */
+CONTEXT(sparse)
+CONTEXT(sparse_large)
+static void sparsely(long n)
+{
+    (void)n;
+    for (size_t i = 0; i < 400; i++) {
+        const size_t size = 4000 + 37 * i;
+        char *p = sparse(size);
+        writes(p + (i % 50 ? i * 72 % size : size - 1), 1);
+        free(p);
+    }
+    const size_t size = 300ul << 20, step = (1ul << 20) + (3 << 15);
+    for (size_t shift = 0; shift < 4; shift++) {
+        char *p = sparse_large(size);
+        for (size_t at = shift << 18; at < size; at += step)
+            reads(p + at, 1);
+        writes(p + size - 1, 1);
+        free(p);
+    }
+}
+
 /* Counts go with the block, wherever realloc puts it. */
 CONTEXT(grown)
 CONTEXT(shrunk)
@@ -433,7 +455,7 @@ int main(int argc, char **argv)
     } modes[] = {{"plain", plain},       {"bleed", bleed},     {"stale", stale},   {"large", large},
                  {"reallocs", reallocs}, {"threads", threads}, {"fork", forks},    {"aligned", aligned},
                  {"globals", globals},   {"dumps", dumps},     {"resets", resets}, {"types", types},
-                 {"many", many},         {"words", words},     {"child", child}};
+                 {"many", many},         {"words", words},     {"child", child},   {"sparse", sparsely}};
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)
         if (strcmp(modes[i].name, argv[1]) == 0) {
             modes[i].run(argc > 2 ? atol(argv[2]) : 0);

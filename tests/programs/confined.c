@@ -2,8 +2,9 @@
  * threads, forks, opens a library. The filter permits what libc itself needs for that, argument by argument where the
  * runtime makes such a call in another way. test_confined.c runs it plain, too: that has to work.
  *
- * confined threads|fork|forked|library [PLUGIN], or strict: what the heap has room for; compiled by gcc and by heapwise
- * cc. */
+ * confined threads|many|fork|forked|library [PLUGIN], or strict: what the heap has room for; compiled by gcc and by
+ * heapwise cc. bare: sets the filter by an instruction, which no library sees; announced: so, and says before that it
+ * will. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -20,6 +21,7 @@
 #include <sys/wait.h>
 
 enum { ROUNDS = 20000, THREADS = 4, DEPTH = 40 };
+enum { MANY_THREADS = 7 }; /* from eight on glibc counts the processors, in a file */
 
 /* ---- the filter ---- */
 
@@ -58,7 +60,17 @@ static void allow_with(uint32_t number, unsigned argument, const uint32_t *value
     add((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 }
 
-static void confine(bool opens)
+/* syscall(), not through libc. */
+static long bare_call(long number, long a, long b, const void *c)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+    return result;
+}
+
+enum way { BY_LIBC, BARE, ANNOUNCED };
+
+static void confine(enum way way, bool opens)
 {
     static const uint32_t numbers[] = {
         SYS_write,  SYS_exit,     SYS_exit_group, SYS_clone, SYS_clone3,    SYS_set_robust_list,   SYS_rseq, SYS_futex,
@@ -84,7 +96,11 @@ static void confine(bool opens)
     /* a question, as libraries ask it: nothing has been given up yet */
     MUST(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == -1 && errno == EFAULT);
     MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == -1 && errno == EFAULT);
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0) {
+    if (way == ANNOUNCED) /* as docs/troubleshooting.md has it: it fails, and sets nothing */
+        MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, 1) == -1 && errno == EFAULT);
+    if (way != BY_LIBC) {
+        MUST(bare_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
+    } else if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0) {
         say("not possible: seccomp: %s\n", strerror(errno));
         _exit(77);
     }
@@ -176,21 +192,23 @@ static pthread_barrier_t barrier;
 
 static void *in_thread(void *argument)
 {
-    (void)argument;
+    void *const early = argument ? malloc(10) : NULL; /* all of them have used the heap before one ends */
     pthread_barrier_wait(&barrier);
     deep_work(DEPTH);
+    free(early);
     return NULL;
 }
 
-static void make_threads(void)
+static void make_threads(int count)
 {
-    pthread_t threads[THREADS];
+    pthread_t threads[MANY_THREADS];
     pthread_attr_t attributes;
     MUST(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, 1 << 20) == 0);
-    pthread_barrier_init(&barrier, NULL, THREADS);
-    for (int i = 0; i < THREADS; i++)
-        MUST(pthread_create(&threads[i], i % 2 ? &attributes : NULL, in_thread, NULL) == 0);
-    for (int i = 0; i < THREADS; i++)
+    pthread_barrier_init(&barrier, NULL, (unsigned)count);
+    for (int i = 0; i < count; i++)
+        MUST(pthread_create(&threads[i], i % 2 ? &attributes : NULL, in_thread, count > THREADS ? &barrier : NULL) ==
+             0);
+    for (int i = 0; i < count; i++)
         MUST(pthread_join(threads[i], NULL) == 0);
 }
 
@@ -212,7 +230,7 @@ static void forks(void)
     pid_t child = fork();
     if (child == 0) {
         child_work();
-        make_threads();
+        make_threads(THREADS);
         _exit(0);
     }
     MUST(child > 0 && waitpid(child, &status, 0) == child);
@@ -270,14 +288,16 @@ int main(int argc, char **argv)
         pthread_barrier_wait(&started);
     }
     MUST(setenv("CONFINED", what, 1) == 0); /* the environment is not at the end of the stack any more */
-    confine(argc > 2);
+    confine(strcmp(what, "bare") == 0 ? BARE : strcmp(what, "announced") == 0 ? ANNOUNCED : BY_LIBC, argc > 2);
     deep_main(DEPTH);
     if (threads) {
         pthread_barrier_wait(&confined);
         MUST(pthread_join(before, NULL) == 0);
     }
     if (threads || fork_first)
-        make_threads();
+        make_threads(THREADS);
+    if (strcmp(what, "many") == 0)
+        make_threads(MANY_THREADS);
     if (strcmp(what, "fork") == 0)
         forks();
     if (argc > 2)

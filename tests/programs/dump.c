@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/time.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -101,6 +102,25 @@ static void three(void)
 static void sleeping(void)
 {
     blocks[0] = one_block(100);
+    ready_until_told();
+}
+
+static void map_more(int number)
+{
+    static char said = '0';
+    char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(memory != MAP_FAILED);
+    memset(memory, 1, 1 << 20);
+    MUST(write(STDOUT_FILENO, &said, 1) == 1);
+    said++;
+}
+
+/* Maps another MiB at each signal, and does not use the heap. */
+static void maps(void)
+{
+    blocks[0] = one_block(100);
+    map_more(0);
+    MUST(signal(SIGUSR1, map_more) == SIG_DFL);
     ready_until_told();
 }
 
@@ -473,6 +493,7 @@ static const struct {
 } cases[] = {
     {"three", three},
     {"sleeping", sleeping},
+    {"maps", maps},
     {"busy", busy},
     {"reset", reset},
     {"reset_in_child", reset_in_child},

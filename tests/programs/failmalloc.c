@@ -89,6 +89,18 @@ void *realloc(void *block, size_t size)
     return fails((uintptr_t)__builtin_return_address(0)) ? NULL : real(block, size);
 }
 
+/* libelf's, too, but made by zlib for it. */
+int elf_compress(void *section, int type, unsigned flags)
+{
+    static int (*real)(void *, int, unsigned);
+    if (!real)
+        real = (__typeof__(real))dlsym(RTLD_NEXT, "elf_compress");
+    in_search = true;
+    const int code = real(section, type, flags);
+    in_search = false;
+    return code;
+}
+
 int glob(const char *pattern, int flags, int (*on_error)(const char *, int), glob_t *found)
 {
     REAL(glob);

@@ -265,7 +265,7 @@ static void case_limit_lowered(void)
 static void case_limit_handed_on(void)
 {
     const struct rlimit limit = {(rlim_t)2 << 30, (rlim_t)2 << 30};
-    char *const argv[] = {"sh", "-c", "read go; test $(ulimit -Sv) = 2097152", NULL};
+    char *const argv[] = {"sh", "-c", "read go; test \"$(ulimit -Sv) $(ulimit -Hv)\" = '2097152 2097152'", NULL};
     char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
     posix_spawn_file_actions_t actions;
     int pipes[2];

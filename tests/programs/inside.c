@@ -6,6 +6,8 @@
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -381,6 +383,88 @@ static void threads(void)
     free(all);
 }
 
+/* A thread works with the heap in the last round of destructors, and ends. Meanwhile another one does so, too, and has
+ * the state that was lent to the first one: while libc gives up the stack of that one, with all signals blocked. */
+enum { LAST_STACK = 128 << 20 };
+static pthread_key_t last_key;
+static int last_called;
+
+static bool blocks_signals(int thread)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "/proc/self/task/%d/status", thread);
+    const int file = open(text, O_RDONLY);
+    const ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0)
+        return true; /* it is gone */
+    text[length] = 0;
+    const char *mask = strstr(text, "SigBlk:");
+    return mask && strtoull(mask + 7, NULL, 16) & 1ull << (SIGUSR1 - 1);
+}
+
+static void work_last(void)
+{
+    free(malloc(SIZE_MUTEX));
+    __atomic_store_n(&last_called, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+static void work_next(void)
+{
+    int thread;
+    while (!(thread = __atomic_load_n(&last_called, __ATOMIC_ACQUIRE)) || !blocks_signals(thread)) {
+    }
+    free(malloc(SIZE_KEEP));
+}
+
+/* What a thread does in the last round of destructors. */
+struct last_work {
+    void (*work)(void);
+    int round;
+};
+
+static void last_destructor(void *closure)
+{
+    struct last_work *last = closure;
+    if (++last->round < PTHREAD_DESTRUCTOR_ITERATIONS)
+        MUST(pthread_setspecific(last_key, last) == 0);
+    else
+        last->work();
+}
+
+static void *last_thread(void *closure)
+{
+    volatile char stack[LAST_STACK - (1 << 20)]; /* giving it up takes a while */
+    for (size_t i = 0; i < sizeof stack; i += 4096)
+        stack[i] = 1;
+    free(malloc(100));
+    MUST(pthread_setspecific(last_key, closure) == 0);
+    return NULL;
+}
+
+static void *next_thread(void *closure)
+{
+    free(malloc(100));
+    MUST(pthread_setspecific(last_key, closure) == 0);
+    return NULL;
+}
+
+static void last_calls(void)
+{
+    pthread_attr_t attributes;
+    MUST(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, LAST_STACK) == 0);
+    MUST(pthread_key_create(&last_key, last_destructor) == 0);
+    for (long i = 0; i < times; i++) {
+        pthread_t last, next;
+        struct last_work last_one = {.work = work_last}, next_one = {.work = work_next};
+        last_called = 0;
+        MUST(pthread_create(&next, NULL, next_thread, &next_one) == 0);
+        MUST(pthread_create(&last, &attributes, last_thread, &last_one) == 0 && pthread_join(last, NULL) == 0);
+        free(malloc(SIZE_WAIT));
+        MUST(pthread_join(next, NULL) == 0);
+    }
+}
+
 /* A thread that ends on its own, on the smallest stack there is. */
 static void *detached(void *done)
 {
@@ -455,6 +539,7 @@ static const struct {
     {"forked", forked, 0},
     {"threads", threads, 0},
     {"small-stacks", small_stacks, 0},
+    {"last-calls", last_calls, 0},
     {"alternate", alternate, 0},
 };
 

@@ -196,6 +196,26 @@ static void run_threads(unsigned count, void *(*function)(void *))
         MUST(pthread_join(threads[i], NULL) == 0);
 }
 
+/* What is in a block stays there, whatever it is aligned to. */
+NOINLINE static void contents(void)
+{
+    for (size_t size = 1; size < 1500; size += 37)
+        for (size_t alignment = 8; alignment <= 8192; alignment *= 2) {
+            unsigned char *block = alignment == 8 ? malloc(size) : aligned_alloc(alignment, size);
+            MUST(block);
+            memset(block, (int)(size ^ alignment), size);
+            block = realloc(block, size * 5 + alignment);
+            MUST(block);
+            for (size_t i = 0; i < size; i++)
+                MUST(block[i] == (unsigned char)(size ^ alignment));
+            block = realloc(block, size / 2 + 1);
+            for (size_t i = 0; i < size / 2 + 1; i++)
+                MUST(block && block[i] == (unsigned char)(size ^ alignment));
+            free(block);
+        }
+    HERE();
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -209,6 +229,8 @@ int main(int argc, char **argv)
         one_at_a_time();
     else if (!strcmp(what, "steady") || !strcmp(what, "reset"))
         steady(!strcmp(what, "reset"));
+    else if (!strcmp(what, "contents"))
+        contents();
     else if (!strcmp(what, "small"))
         small();
     else if (!strcmp(what, "failing"))

@@ -4,11 +4,12 @@
  * to none. verdict late: quiet, then mapping; early: rate, then quiet. contended: locks that nobody waits for, then
  * ones that are waited for (libinsidemalloc.so); shared: one of two threads allocates, then both in turns
  * (liblineheap.so); holes: a heap that is full, then one of which three of four blocks are freed and other sizes are
- * asked for. clear: calloc of blocks that are used again; copy: blocks that cannot grow where they are; thin: blocks of
- * 17 bytes; trim: the end of the heap; purge: blocks of many pages; phases: one size after the other; spread: one
- * thread allocates, another frees; short: a heap that grows for some milliseconds and is freed at once; short-threads:
- * the same in two threads. late, early, contended, shared and holes say, in thousandths of their own time, when the one
- * gave way to the other; short and short-threads say how many bytes were live at most. */
+ * asked for; halved: every other block of one is freed, and nothing more happens. clear: calloc of blocks that are used again;
+ * copy: blocks that cannot grow where they are; thin: blocks of 17 bytes; trim: the end of the heap; purge: blocks of
+ * many pages; phases: one size after the other; spread: one thread allocates, another frees; short: a heap that grows
+ * for some milliseconds and is freed at once; short-threads: the same in two threads. late, early, contended, shared
+ * and holes say, in thousandths of their own time, when the one gave way to the other; short and short-threads say how
+ * many bytes were live at most. */
 #include "insidemalloc.h"
 
 #include <pthread.h>
@@ -155,6 +156,23 @@ static void main_holes(void)
         memset(seen(malloc(400)), 1, 400);
         if (i % 500 == 0)
             spin(4000000);
+    }
+}
+
+/* Every other block is freed when all are there; then little happens, for more than twice as long as it took to make them. */
+static void main_halved(void)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        memset(blocks[i] = seen(malloc(200)), 1, 200);
+        if (i % 4000 == 0)
+            spin(4000000);
+    }
+    for (int i = 0; i < BLOCKS; i += 2)
+        free(blocks[i]);
+    for (int i = 0; i < 160; i++) {
+        for (int k = 0; k < 100; k++)
+            free(seen(malloc(50)));
+        spin(4000000);
     }
 }
 
@@ -336,23 +354,12 @@ static void main_full_of_holes(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"mapping", main_mapping},
-             {"rate", main_rate},
-             {"quiet", main_quiet},
-             {"late", main_late},
-             {"early", main_early},
-             {"contended", main_contended},
-             {"shared", main_shared},
-             {"holes", main_full_of_holes},
-             {"clear", main_clear},
-             {"copy", main_copy},
-             {"thin", main_thin},
-             {"trim", main_trim},
-             {"purge", main_purge},
-             {"phases", main_phases},
-             {"spread", main_spread},
-             {"short", main_short},
-             {"short-threads", main_short_threads}};
+} modes[] = {{"mapping", main_mapping}, {"rate", main_rate},           {"quiet", main_quiet},
+             {"late", main_late},       {"early", main_early},         {"contended", main_contended},
+             {"shared", main_shared},   {"holes", main_full_of_holes}, {"halved", main_halved},
+             {"clear", main_clear},     {"copy", main_copy},           {"thin", main_thin},
+             {"trim", main_trim},       {"purge", main_purge},         {"phases", main_phases},
+             {"spread", main_spread},   {"short", main_short},         {"short-threads", main_short_threads}};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,6 @@
 /* comparison.ts - what heapwise diff says of a profile and its baseline (src/report/page/page_comparison.c): the page
  * compares nothing itself. */
-import { decode, visible, type Column } from './decode';
+import { decode, visible, type Column, type Columns } from './decode';
 import * as format from './format';
 import { ModuleKind } from './model';
 import type { Stacks } from './stacks';
@@ -25,7 +25,7 @@ export class Comparison {
     readonly stacks: Stacks; // as they are matched; of the new profile and the old one
 
     private constructor(
-        private readonly columns: Map<string, Column>,
+        private readonly columns: Columns,
         strings: string[],
         text: string,
     ) {

@@ -1,18 +1,33 @@
 /* contexts.ts - every place that allocates, as a table; or functions, files, modules, types, sizes of them. */
 import { add, h, name, searching, select } from './dom';
-import { asText, copy, detail } from './detail';
+import { asText, copy, detail, placeList } from './detail';
 import { filter } from './filter';
 import * as format from './format';
-import { groupings, groupsBy, sizes, valuesOf, words, type GroupKey, type Groups } from './groups';
+import { groupings, groupsBy, hasThreads, keptByThread, sizes, unknownOf, valuesOf, withoutRows, words, type GroupKey, type Groups } from './groups';
 import { List } from './list';
 import { measure, toldNumbers, usual, type Measure } from './measures';
 import type { Profile } from './model';
 import { say, tell } from './shell';
+import { hasSource, toLine } from './source';
+import { ordered } from './order';
 import * as state from './state';
+import { briefly, inUse } from './time';
 import type { Page, View } from './view';
 
 const copied = 200; // rows that are copied as a table
-const listed = 12; // places of a group that are named where it is opened
+
+const usualWithCum = ['live-then', 'blocks-then', 'peak', 'bytes', 'count', 'leaked', 'grown', 'shrunk'];
+const usualColumns = [...usualWithCum, 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'sampled-accesses'];
+
+/* Computes what the first look at the table of groups takes longest for. */
+export function prepareTable(profile: Profile, key: GroupKey): void {
+    const groups = groupsBy(profile, key);
+    const count = sizes(profile, groups, null);
+    for (const each of toldNumbers(profile).filter(({ key }) => (groups.frames ? usualWithCum : usualColumns).includes(key)))
+        for (const whole of groups.frames ? [true, false] : [false])
+            valuesOf(profile, groups, each, null, whole);
+    ordered(valuesOf(profile, groups, usual(profile), null, false)!, count, false);
+}
 
 /* A number by group: of what it allocates itself, or with all that it calls. */
 interface Column {
@@ -21,21 +36,10 @@ interface Column {
     key: string; // "peak", "cum:peak"
 }
 
-/* Groups that have any of COUNT, greatest value first (or least), equal ones as they are. */
-function sorted(values: Float64Array, count: Float64Array, up: boolean): Uint32Array {
-    let length = 0;
-    const order = new Uint32Array(count.length);
-    for (let i = 0; i < count.length; i++)
-        if (count[i])
-            order[length++] = i;
-    const sign = up ? 1 : -1;
-    return order.subarray(0, length).sort((a, b) => sign * (values[a]! - values[b]!) || a - b);
-}
-
 /* Ranks of the groups' titles, for sorting. */
 function nameRanks(profile: Profile, groups: Groups): Float64Array {
     const ranks = new Float64Array(groups.count);
-    if (groups.of) {
+    if (groups.of || groups.rows) {
         const titles = Array.from({ length: groups.count }, (_, i) => groups.title(i));
         titles.map((_, i) => i).sort((a, b) => (titles[a]! < titles[b]! ? -1 : titles[a]! > titles[b]! ? 1 : 0)).forEach((group, rank) => (ranks[group] = rank));
         return ranks;
@@ -45,18 +49,10 @@ function nameRanks(profile: Profile, groups: Groups): Float64Array {
     return ranks.map((_, i) => (profile.headName(i) < 0 ? -1 : byName[profile.headName(i)]!));
 }
 
-/* Contexts that had blocks in a range of time. */
+/* Contexts that can have had blocks at the chosen time. */
 function withinRange(profile: Profile, mask: Uint8Array | null): { mask: Uint8Array | null; text: string } {
-    const from = state.getNumber('from', -1);
-    const to = state.getNumber('to', -1);
-    const first = profile.column('first_ns');
-    const last = profile.column('last_free_ns');
-    const live = profile.column('live_blocks');
-    if (from < 0 || to < from || !first || !live)
-        return { mask, text: '' };
-    const kept = Uint8Array.from(first, (time, i) =>
-        time <= to && (live[i]! > 0 || !last || last[i]! >= from || profile.column('last_alloc_ns')![i]! >= from) && (!mask || mask[i]) ? 1 : 0);
-    return { mask: kept, text: `in use between ${format.duration(from)} and ${format.duration(to)}` };
+    const used = inUse(profile);
+    return used ? { mask: mask ? used.map((each, i) => each & mask[i]!) : used, text: briefly(profile) } : { mask, text: '' };
 }
 
 /* Only contexts that a link names. */
@@ -76,6 +72,8 @@ class Table {
     private groups!: Groups;
     private columns: Column[] = [];
     private values: Float64Array[] = []; // of the columns
+    private unknown: (Float64Array | null)[] = []; // of the columns: contexts of each group of which it is not recorded
+    private wholeOf: number[] = []; // of the columns: the greatest value
     private count: Float64Array = new Float64Array(0); // contexts of each group
     private mask: Uint8Array | null = null;
     private order: Uint32Array = new Uint32Array(0);
@@ -98,7 +96,7 @@ class Table {
             label: 'Places that allocate', rowHeight: 26, columns: 2, head: this.head,
             fill: (row, index) => this.fill(row, index),
             open: (index) => this.detail(this.order[index]!),
-            activated: (index) => state.note({ at: this.list.isOpen(index) || this.groups.frames ? '' : profile.column('id')![this.groups.first(this.order[index]!)]! }),
+            activated: (index) => state.note({ at: this.list.isOpen(index) || this.groups.frames || this.groups.rows ? '' : profile.column('id')![this.groups.first(this.order[index]!)]! }),
             key: (event, index) => {
                 if (event.key === 'c')
                     void copy(this.text(this.order[index]!)).then((done) => say(done ? 'Copied the place at the cursor' : 'The browser does not let this page copy'));
@@ -111,7 +109,7 @@ class Table {
             'div',
             { class: 'tools' },
             this.search, this.problem, h('span', { class: 'space' }),
-            select('By', groupings.filter(([key]) => key !== 'type' || profile.column('type')?.some((type) => type > 0)).map(([key, title]) => [key, title] as const), this.groups.key, (value) => {
+            select('By', groupings.filter(([key]) => (key !== 'type' || profile.column('type')?.some((type) => type > 0)) && (key !== 'thread' || hasThreads(profile))).map(([key, title]) => [key, title] as const), this.groups.key, (value) => {
                 state.note({ by: value === 'place' ? '' : value, at: '', sort: '', order: '' });
                 this.group();
                 this.update();
@@ -131,18 +129,22 @@ class Table {
 
     private group(): void {
         const wanted = state.get('by', 'place');
-        const known = groupings.find(([key]) => key === wanted);
-        if (!known)
+        const known = groupings.find(([key]) => key === wanted && (key !== 'thread' || hasThreads(this.profile)));
+        if (wanted === 'thread' && !known)
+            tell(this.profile.unknown ? 'Which thread allocated is not recorded by time: places are shown.' : 'This profile does not have places by thread: there was one thread, or it is merged, or of an older version.');
+        else if (!known)
             tell(`Places cannot be grouped by “${wanted}”.`);
         this.groups = groupsBy(this.profile, (known?.[0] ?? 'place') as GroupKey);
         this.chooseColumns();
     }
 
     private chooseColumns(): void {
-        const all = toldNumbers(this.profile);
-        const usualKeys = this.groups.frames ? ['peak', 'bytes', 'count', 'leaked'] : ['peak', 'bytes', 'count', 'leaked', 'lifetime-or-age', 'accesses', 'accesses-per-byte', 'sampled-accesses'];
+        const all = this.numbers();
+        const usualKeys = this.groups.frames ? usualWithCum : usualColumns;
         const written = state.get('columns');
-        const wanted = written ? written.split(' ') : innerWidth < 700 ? [usual(this.profile).key] : usualKeys;
+        const had = all.filter(({ key }) => usualKeys.includes(key)).map(({ key }) => key);
+        const room = innerWidth < 700 ? 1 : innerWidth < 900 ? (this.groups.frames ? 2 : 4) : had.length;
+        const wanted = written ? written.split(' ') : had.slice(0, room);
         const unknown = written ? wanted.filter((key) => !measure(key)) : [];
         if (unknown.length)
             tell(`Unknown columns: ${unknown.join(', ')}.`);
@@ -153,6 +155,11 @@ class Table {
             ...(this.groups.frames && !each.together ? [{ measure: each, whole: true, key: `cum:${each.key}` }] : []),
             { measure: each, whole: false, key: each.key },
         ]);
+    }
+
+    /* The numbers that the groups have. */
+    private numbers(): Measure[] {
+        return toldNumbers(this.profile).filter(({ key }) => !this.groups.rows || keptByThread(key));
     }
 
     private columnMenu(): HTMLElement {
@@ -172,7 +179,7 @@ class Table {
     private column(key: string): Column | undefined {
         const whole = key.startsWith('cum:');
         const found = measure(whole ? key.slice(4) : key);
-        return found?.values(this.profile) && (!whole || (this.groups.frames && !found.together)) ? { measure: found, whole, key } : undefined;
+        return found?.values(this.profile) && (!this.groups.rows || keptByThread(found.key)) && (!whole || (this.groups.frames && !found.together)) ? { measure: found, whole, key } : undefined;
     }
 
     private get sortKey(): string {
@@ -212,12 +219,14 @@ class Table {
         this.mask = named.mask;
         this.problem.textContent = found.problem;
         this.values = this.columns.map((each) => valuesOf(profile, this.groups, each.measure, this.mask, each.whole)!);
+        this.wholeOf = this.columns.map((each, at) => (each.measure.key === 'live-then' ? this.values[at]!.reduce((most, value) => Math.max(most, value), 0) : 0));
+        this.unknown = this.columns.map((each) => unknownOf(profile, this.groups, each.measure, this.mask, each.whole));
         this.count = sizes(profile, this.groups, this.mask);
         const key = this.sortKey;
         const by = this.columns.findIndex((each) => each.key === key);
         const other = this.column(key);
         const values = by >= 0 ? this.values[by]! : other ? valuesOf(profile, this.groups, other.measure, this.mask, other.whole)! : nameRanks(profile, this.groups);
-        this.order = sorted(values, this.count, state.get('order') === 'up');
+        this.order = ordered(values, this.count, state.get('order') === 'up');
         this.head.replaceChildren();
         add(this.head, this.headings(), this.heading('name', words[this.groups.key], this.groups.key === 'place' || this.groups.key === 'stack' ? 'the innermost frame in your own code' : groupings.find(([each]) => each === this.groups.key)![2]));
         this.list.element.style.setProperty('--columns', String(this.columns.length));
@@ -234,20 +243,22 @@ class Table {
         let sum = 0;
         let all = 0;
         let contexts = 0;
-        values?.forEach((value, context) => {
-            all += value;
-            sum += !mask || mask[context] ? value : 0;
-            contexts += !mask || mask[context] ? 1 : 0;
-        });
+        for (let context = 0; values && context < values.length; context++) {
+            const shown = !mask || mask[context] ? 1 : 0;
+            all += values[context]!;
+            sum += shown ? values[context]! : 0;
+            contexts += shown;
+        }
         const some = contexts < profile.count;
         const { order } = this;
         const total = some && (groups.key === 'stack' || groups.key === 'place') ? ` of ${format.count(groups.count)}` : '';
         const rows = `${format.count(order.length)}${total} ${(total ? groups.count : order.length) === 1 ? words[groups.key] : `${words[groups.key]}${groups.key === 'size' ? 'es' : 's'}`}`;
-        const stacks = groups.of && contexts !== order.length ? ` (${format.plural(contexts, 'call stack')})` : '';
+        const stacks = (groups.of || groups.rows) && contexts !== order.length ? ` (${format.plural(contexts, 'call stack')})` : '';
+        const missing = withoutRows(groups, mask, profile.column('pool'), profile.count);
         this.summary.replaceChildren();
-        add(this.summary, `${rows}${limits ? ` ${limits}` : ''}${stacks}; ${key.title.toLowerCase()}: ${key.format(sum)}${some ? ` (${format.percent(sum, all)})` : ''}`);
-        if (limits)
-            add(this.summary, ' ', h('button', { type: 'button', onclick: () => { state.note({ from: '', to: '', ids: '' }); this.update(); } }, state.get('ids') ? 'All places' : 'All times'));
+        add(this.summary, `${rows}${limits ? ` ${limits}` : ''}${stacks}; ${key.title.toLowerCase()}: ${key.format(sum)}${some ? ` (${format.percent(sum, all)})` : ''}${missing ? `; ${format.plural(missing, 'call stack')} of it not known by thread` : ''}`);
+        if (state.get('ids'))
+            add(this.summary, ' ', h('button', { type: 'button', onclick: () => { state.note({ ids: '' }); this.update(); } }, 'All places'));
     }
 
     /* ---- rows ---- */
@@ -261,9 +272,10 @@ class Table {
         const group = this.order[index]!;
         this.columns.forEach((each, at) => {
             const value = this.values[at]![group]!;
-            const share = each.measure.key === 'peak' && value ? value / profile.total.peak : 0;
-            const more = groups.of && each.measure.key === 'threads' && this.count[group]! > 1 ? '≥ ' : '';
-            const cell = h('div', { class: value ? 'cell' : 'cell none', role: 'gridcell' }, more + each.measure.format(value));
+            const share = each.measure.key === 'peak' && value ? value / profile.total.peak : each.measure.key === 'live-then' ? value / (this.wholeOf[at] || 1) : 0;
+            const unknown = this.unknown[at]?.[group] ?? 0;
+            const more = (groups.of && each.measure.key === 'threads' && this.count[group]! > 1) || unknown ? '≥ ' : '';
+            const cell = h('div', { class: value ? 'cell' : 'cell none', role: 'gridcell', title: unknown ? (groups.rows ? 'not known by thread where other threads freed blocks of a place' : 'not recorded for this time') : null }, unknown && !value ? '?' : more + each.measure.format(value));
             if (share) {
                 cell.classList.add('bar');
                 cell.style.setProperty('--share', `${Math.min(100, share * 100)}%`);
@@ -282,27 +294,37 @@ class Table {
         const { profile, groups } = this;
         const contexts = groups.contexts(group).filter((context) => !this.mask || this.mask[context]);
         if (this.single && contexts.length === 1)
-            return detail(profile, contexts[0]!);
+            return this.details(contexts[0]!);
         const shown = usual(profile);
-        const values = shown.values(profile)!;
-        const order = [...contexts].sort((a, b) => values[b]! - values[a]!);
-        const ids = profile.column('id')!;
-        const places = h('ul', { class: 'plain' }, order.slice(0, listed).map((context) => h('li', null,
-            h('a', { href: state.link('contexts', { by: 'stack', at: ids[context]! }) }, name(profile.title(context))),
-            h('span', { class: 'place' }, shown.format(values[context]!)),
-            h('span', { class: 'callers' }, h('bdi', null, `‹ ${profile.callers(context, 3).join(' ‹ ')}`)))));
-        const all = contexts.length > listed && contexts.length <= 1000 ? h('a', { href: state.link('contexts', { by: 'stack', ids: contexts.map((context) => ids[context]!).join('.') }) }, `all ${format.count(contexts.length)}`) : null;
+        const places = placeList(profile, contexts);
         const title = groups.title(group);
         const links = groups.key === 'function' ? h('p', { class: 'links' },
             h('a', { href: state.link('sandwich', { f: title }) }, 'Callers and callees'),
             h('a', { href: state.link('contexts', { q: `"${title.replaceAll('"', '')}"` }) }, 'Places with it on the stack'),
-            h('a', { href: state.link('flame', { focus: title }) }, 'Flame graph')) : null;
+            h('a', { href: state.link('flame', { focus: title }) }, 'Flame graph'),
+            hasSource(profile) ? h('a', { href: state.link('source', { f: title }) }, 'Source') : null) : this.sourceLink(group);
         if (this.single)
             return h('div', { class: 'details' },
-                h('div', { class: 'detail' }, h('div', null, h('p', { class: 'caption' }, `${format.count(contexts.length)} call stacks that differ only in recursion; by ${shown.title.toLowerCase()}. Below, the one with most bytes.`), places, all)),
-                detail(profile, contexts[0]!));
+                h('div', { class: 'detail' }, h('div', null, h('p', { class: 'caption' }, `${format.count(contexts.length)} call stacks that differ only in recursion; by ${shown.title.toLowerCase()}. Below, the one with most bytes.`), places)),
+                this.details(contexts[0]!));
         return h('div', { class: 'detail' }, h('div', { class: 'stacks' },
-            h('p', { class: 'caption' }, contexts.length ? `${format.plural(contexts.length, 'call stack')} allocate${contexts.length === 1 ? 's' : ''} here` : 'Nothing is allocated here itself, only by what is called from here'), places, all, links));
+            h('p', { class: 'caption' }, groups.rows ? `${format.plural(contexts.length, 'call stack')}; their numbers are those of all threads` : contexts.length ? `${format.plural(contexts.length, 'call stack')} allocate${contexts.length === 1 ? 's' : ''} here` : 'Nothing is allocated here itself, only by what is called from here'), places, links));
+    }
+
+    /* Of a group that is a file or a line of one. */
+    private sourceLink(group: number): HTMLElement | null {
+        const { profile, groups } = this;
+        if (groups.key !== 'file' && groups.key !== 'line')
+            return null;
+        const to = toLine(profile, groups.where(group), groups.key === 'line' ? Number(groups.title(group).split(':').pop()) : 0);
+        return to ? h('p', { class: 'links' }, h('a', { href: to }, 'Source')) : null;
+    }
+
+    /* All that is known of a context: of the whole run, which a heading says where something else is shown. */
+    private details(context: number): HTMLElement {
+        const { profile } = this;
+        const known = detail(profile.whole, context);
+        return profile.unknown ? h('div', { class: 'details' }, h('p', { class: 'caption' }, 'Of the whole run'), known) : known;
     }
 
     /* ---- copies, links ---- */
@@ -344,6 +366,7 @@ class Table {
 export const contexts: View = {
     key: 'contexts',
     title: 'Places',
+    timed: true,
     missing: (page: Page) => (page.profile.count ? null : 'This profile has no places that allocate: nothing was allocated, or the allocations were lost.'),
     show: (page: Page, root: HTMLElement) => void new Table(page.profile, root),
 };

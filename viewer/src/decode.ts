@@ -2,9 +2,15 @@
 
 export type Column = Float64Array;
 
+/* Columns by name; undefined: this kind of profile has none of it. */
+export interface Columns {
+    get(name: string): Column | undefined;
+    has(name: string): boolean;
+}
+
 export interface Parts {
     texts: Map<string, string>;
-    columns: Map<string, Column>;
+    columns: Stored;
     strings: string[];
 }
 
@@ -37,8 +43,11 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 }
 
 async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    const inflater = new DecompressionStream('deflate');
+    const writer = inflater.writable.getWriter();
+    void writer.write(bytes).catch(() => {}); // the reader gets the error, too
+    void writer.close().catch(() => {});
+    return new Uint8Array(await new Response(inflater.readable).arrayBuffer());
 }
 
 class Reader {
@@ -71,28 +80,71 @@ class Reader {
 function numbers(bytes: Uint8Array, kind: Kind): Column {
     let count = 0;
     for (let i = 0; i < bytes.length; i++)
-        count += bytes[i]! < 128 ? 1 : 0;
+        count += (bytes[i]! >> 7) ^ 1;
     const column = new Float64Array(count);
     let at = 0;
     let last = 0;
     for (let i = 0; i < count; i++) {
         let byte = bytes[at++]!;
-        let value = byte & 127;
-        for (let scale = 128; byte >= 128; scale *= 128) {
-            byte = bytes[at++]!;
-            value += (byte & 127) * scale;
+        let value = byte;
+        if (byte >= 128) { // most numbers have at most four bytes
+            value &= 127;
+            for (let shift = 7; byte >= 128 && shift < 28; shift += 7) {
+                byte = bytes[at++]!;
+                value |= (byte & 127) << shift;
+            }
+            for (let scale = 2 ** 28; byte >= 128; scale *= 128) {
+                byte = bytes[at++]!;
+                value += (byte & 127) * scale;
+            }
         }
         if (kind !== Kind.Numbers)
-            value = value % 2 ? -(value + 1) / 2 : value / 2;
+            value = value < 2 ** 31 ? (value >>> 1) ^ -(value & 1) : value % 2 ? -(value + 1) / 2 : value / 2;
         column[i] = kind === Kind.Steps ? (last += value) : value;
     }
     return column;
 }
 
-export async function decode(base64: string): Promise<Parts> {
+/* Columns as they are stored: made into numbers when they are asked for. */
+export class Stored implements Columns {
+    private readonly stored = new Map<string, { bytes: Uint8Array; kind: Kind }>();
+    private readonly made = new Map<string, Column>();
+    toCome: Set<string> | null = null; // not all is read yet: columns of contexts that are to come, as any other ones may be
+
+    put(name: string, bytes: Uint8Array, kind: Kind): void {
+        this.stored.set(name, { bytes, kind });
+    }
+
+    /* Whether NAME may be in what is not read yet. */
+    awaits(name: string): boolean {
+        return this.toCome !== null && !this.made.has(name) && !this.stored.has(name) && (this.toCome.has(name) || !name.startsWith('context.'));
+    }
+
+    has(name: string): boolean {
+        return this.made.has(name) || this.stored.has(name) || (this.toCome?.has(name) ?? false);
+    }
+
+    get(name: string): Column | undefined {
+        const known = this.made.get(name);
+        if (known)
+            return known;
+        const found = this.stored.get(name);
+        if (!found) {
+            if (this.awaits(name))
+                throw new Error(`${name} is not read yet`);
+            return undefined;
+        }
+        const column = numbers(found.bytes, found.kind);
+        this.stored.delete(name);
+        this.made.set(name, column);
+        return column;
+    }
+}
+
+/* The parts of a stream; those of another one of the same profile as well. */
+export async function decode(base64: string, parts: Parts = { texts: new Map(), columns: new Stored(), strings: [] }): Promise<Parts> {
     const reader = new Reader(await inflate(fromBase64(base64)));
     const text = new TextDecoder();
-    const parts: Parts = { texts: new Map(), columns: new Map(), strings: [''] };
     while (reader.at < reader.bytes.length) {
         const name = text.decode(reader.take(reader.number()));
         const kind = reader.take(1)[0] as Kind;
@@ -100,9 +152,9 @@ export async function decode(base64: string): Promise<Parts> {
         if (kind === Kind.Text)
             parts.texts.set(name, text.decode(bytes));
         else if (kind === Kind.Strings)
-            parts.strings = text.decode(bytes).split('\0').map(visible);
+            parts.strings = parts.strings.concat(text.decode(bytes).split('\0').slice(0, -1).map(visible));
         else if (kind <= Kind.Steps)
-            parts.columns.set(name, numbers(bytes, kind));
+            parts.columns.put(name, bytes, kind);
     }
     return parts;
 }

@@ -1,26 +1,36 @@
 /* detail.ts - all that is known of one context, as elements and as text to copy. */
 import { h, name } from './dom';
 import * as format from './format';
-import { measures } from './measures';
+import { measures, usual } from './measures';
 import { place, type Frame, type Profile } from './model';
+import { lineLink } from './source';
 import * as state from './state';
 
 const most = 200; // frames that are shown
+const listed = 12; // places that a list names
 
-function frameLine(frame: Frame, head: boolean): HTMLElement {
+function frameLine(profile: Profile, frame: Frame, head: boolean): HTMLElement {
     return h(
         'li',
         { class: head ? 'head' : null },
         h('a', { href: state.link('sandwich', { f: frame.name }), title: 'callers and callees' }, name(frame.name)),
-        h('span', { class: 'place', title: frame.file ? `${frame.file}${frame.line ? `:${frame.line}` : ''}` : frame.module }, h('bdi', null, place(frame))),
+        h('span', { class: 'place', title: frame.file ? `${frame.file}${frame.line ? `:${frame.line}` : ''}` : frame.module }, h('bdi', null, lineLink(profile, frame.file, frame.line, place(frame)))),
     );
 }
 
-function stackList(frames: Frame[], headline: number): HTMLElement {
+function stackList(profile: Profile, frames: Frame[], headline: number): HTMLElement {
+    /* Allocation wrappers next to the allocator are folded. */
+    let folded = 0;
+    while (folded < headline && frames[folded]!.wrapper)
+        folded++;
+    const wrappers = frames.slice(0, folded);
     return h(
         'ol',
         { class: 'stack' },
-        frames.slice(0, most).map((frame, index) => frameLine(frame, index === headline)),
+        folded > 0 && h('li', { class: 'wrappers' }, h('details', null,
+            h('summary', null, `${format.plural(folded, 'allocation wrapper')} folded: `, name(wrappers.map((each) => each.name).join(', '))),
+            h('ol', { class: 'stack' }, wrappers.map((frame) => frameLine(profile, frame, false))))),
+        frames.slice(folded, Math.max(folded, most)).map((frame, index) => frameLine(profile, frame, index + folded === headline)),
         frames.length > most && h('li', null, `… and ${format.plural(frames.length - most, 'more frame')}`),
     );
 }
@@ -51,6 +61,7 @@ export function detail(profile: Profile, context: number): HTMLElement {
     const frames = profile.stack(context);
     const known = facts(profile, context);
     const type = profile.type(context);
+    const id = profile.column('id')![context]!;
     const frees = profile.freeStacks(context).slice(0, 3);
     const freed = frees.map((each) => profile.stackOf(each.leaf).slice(0, 12));
     return h(
@@ -60,11 +71,11 @@ export function detail(profile: Profile, context: number): HTMLElement {
             'div',
             { class: 'stacks' },
             h('p', { class: 'caption' }, 'Allocated by'),
-            stackList(frames, profile.headline[context]!),
+            stackList(profile, frames, profile.headline[context]!),
             profile.column('incomplete')?.[context] ? h('p', { class: 'caption' }, 'the stack is not complete') : null,
             frees.map((each, index) => [
                 h('p', { class: 'caption' }, `Freed by (${format.plural(each.count, 'block')}, ${format.bytes(each.bytes)})`),
-                stackList(freed[index]!, -1),
+                stackList(profile, freed[index]!, -1),
             ]).flat(),
         ),
         h(
@@ -72,6 +83,7 @@ export function detail(profile: Profile, context: number): HTMLElement {
             { class: 'facts' },
             type ? [h('dt', null, 'Type'), h('dd', null, name(type))] : null,
             known.flatMap(([key, value]) => [h('dt', null, key), h('dd', null, value)]),
+            profile.table('size_limits.most') ? [h('dt', null, 'Histograms'), h('dd', null, h('a', { href: state.link('sizes', { place: id }) }, 'sizes'), ', ', h('a', { href: state.link('sizes', { kind: 'lifetimes', place: id }) }, 'lifetimes'))] : null,
         ),
     );
 }
@@ -86,6 +98,19 @@ export function asText(profile: Profile, context: number): string {
     for (const frame of profile.stack(context))
         lines.push(`    ${frame.name}${frame.file ? `  ${frame.file}:${frame.line}` : `  ${frame.module}`}`);
     return lines.join('\n') + '\n';
+}
+
+/* Some of CONTEXTS, those with most first, with links. */
+export function placeList(profile: Profile, contexts: number[]): HTMLElement {
+    const shown = usual(profile);
+    const values = shown.values(profile)!;
+    const ids = profile.column('id')!;
+    const order = [...contexts].sort((a, b) => values[b]! - values[a]!);
+    const all = contexts.length > listed && contexts.length <= 1000 ? h('a', { href: state.link('contexts', { by: 'stack', ids: contexts.map((context) => ids[context]!).join('.') }) }, `all ${format.count(contexts.length)}`) : null;
+    return h('div', null, h('ul', { class: 'plain' }, order.slice(0, listed).map((context) => h('li', null,
+        h('a', { href: state.link('contexts', { by: 'stack', at: ids[context]! }) }, name(profile.title(context))),
+        h('span', { class: 'place' }, shown.format(values[context]!)),
+        h('span', { class: 'callers' }, h('bdi', null, `‹ ${profile.callers(context, 3).join(' ‹ ')}`))))), all);
 }
 
 /* Links to the places with IDS, those of one name as one link with their number: at most MOST links. */

@@ -1,11 +1,11 @@
 /* flame.ts - calls as a flame graph, an icicle, or from the leaf on; widths are any value, also a change of one. */
 import { add, fitCanvas, h, name, replace, save, searching, select, svg, themed } from './dom';
+import { prepareTable } from './contexts';
 import { copy } from './detail';
 import { changeColor, heatColor, kinds, layout, moduleColor, nameColor, type Box } from './flame_layout';
 import * as format from './format';
 import { framesBy } from './functions';
-import { groupsBy } from './groups';
-import { measure as measureOf, told, usual, type Measure } from './measures';
+import { measure as measureOf, told, toldNumbers, usual, type Measure } from './measures';
 import { isDark, onTheme, say, tell } from './shell';
 import * as state from './state';
 import { foldedOf, foldedWithWrappers, namesWith, stacksOf, within, withWrappers, wraps, type Stacks } from './stacks';
@@ -48,18 +48,20 @@ function treeOf(page: Page, folded: boolean, wrappers: boolean, inverted: boolea
 
 /* Makes what a first look takes longest for while nobody waits. */
 export function prepare(page: Page): void {
+    const { profile } = page;
     const idle = window.requestIdleCallback ?? ((action: () => void) => setTimeout(action, 300));
-    idle(() => {
-        stacksOf(page.profile);
-        idle(() => {
-            foldedOf(page.profile);
-            idle(() => {
-                treeOf(page, true, false, false);
-                idle(() => groupsBy(page.profile, 'place'));
-                idle(() => framesBy(page.profile, 'function'));
-            });
-        });
-    });
+    /* One at a time, so that a click waits for one of them at most. */
+    const steps = [
+        () => stacksOf(profile), () => foldedOf(profile), () => treeOf(page, true, false, false), () => told(profile), () => toldNumbers(profile), () => prepareTable(profile, 'place'),
+        () => framesBy(profile, 'function'), () => prepareTable(profile, 'function'), () => framesBy(profile, 'module'), () => prepareTable(profile, 'module'),
+        () => treeOf(page, true, false, true).children(0), () => framesBy(profile, 'file'), () => prepareTable(profile, 'file'),
+    ];
+    const next = () => {
+        steps.shift()?.();
+        if (steps.length)
+            idle(next);
+    };
+    idle(next);
 }
 
 /* What boxes are drawn with. */
@@ -85,6 +87,15 @@ const splitPath = (text: string) => {
     }
 };
 
+/* As much of TEXT as has ROOM, in letters. Of code without a name the end is kept, too: it distinguishes it. */
+function cut(text: string, room: number): string {
+    if (text.length <= room)
+        return text;
+    const offset = /\+0x[0-9a-f]+$/.exec(text)?.[0] ?? '';
+    const end = room > offset.length + 5 ? offset : '';
+    return `${text.slice(0, Math.max(1, room - 1 - end.length))}…${end}`;
+}
+
 class FlameGraph {
     private tree!: CallTree;
     private values!: Values;
@@ -98,6 +109,7 @@ class FlameGraph {
     private printed = false; // all of it is drawn, for paper
     private pending = 0; // a frame in which to draw
     private placed = ''; // the size for which boxes were laid out
+    private ranks: Map<number, number> | null = null; // of modules, for colours
     private counts: { blocks: Sums; places: Sums } | null = null; // for the words about a box
     private readonly canvas = h('canvas', { tabindex: 0, role: 'application', 'aria-roledescription': 'flame graph', 'aria-describedby': 'flame-said' });
     private readonly spacer = h('div', { class: 'flame-spacer' }, this.canvas);
@@ -183,6 +195,7 @@ class FlameGraph {
         this.tree = treeOf(this.page, this.folded, state.get('wrappers') === 'shown', this.kind === 'inverted');
         this.colors = [];
         this.counts = null;
+        this.ranks = null;
         const focus = state.get('focus');
         const through = focus ? within(this.written, Uint8Array.from(this.tree.names, (text) => (text === focus ? 1 : 0))) : null;
         const { profile, baseline } = this.page;
@@ -212,7 +225,11 @@ class FlameGraph {
         const values = of(profile);
         const pool = profile.column('pool');
         const leaf = this.written.leaf[number]!;
-        return Float64Array.from({ length: profile.count }, (_, i) => (values && !pool?.[i] && (!through || through[leaf[i]!]) ? values[i]! : 0));
+        const found = new Float64Array(profile.count);
+        for (let i = 0; values && i < found.length; i++)
+            if (!pool?.[i] && (!through || through[leaf[i]!]))
+                found[i] = values[i]!;
+        return found;
     }
 
     private ratio(parts: NonNullable<Measure['parts']>, through: Uint8Array | null): Values['ratio'] {
@@ -254,23 +271,33 @@ class FlameGraph {
         const dark = isDark();
         const swatch = (color: string) => { const box = h('i'); box.style.background = color; return box; };
         if (old)
-            return h('span', { class: 'scale' }, 'less ', [-1, -0.4, -0.1, 0, 0.1, 0.4, 1].map((at) => swatch(changeColor(at, dark))), ' more');
+            return h('span', { class: 'scale', title: 'the change, divided by the greater of the two values' }, 'gone, less ', [-1, -0.4, -0.1, 0, 0.1, 0.4, 1].map((at) => swatch(changeColor(at, dark))), ' more, new');
         if (ratio)
             return h('span', { class: 'scale' }, `${this.values.measure.format(ratio.least)} `, [0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => swatch(heatColor(at, dark))), ` ${this.values.measure.format(ratio.most)}; widths are bytes`);
         if (this.byModule)
-            return h('span', { class: 'scale modules' }, this.modulesShown().map((module) => [swatch(moduleColor(module, dark)), ` ${baseName(this.page.profile.modulePath(module)) || 'not known'} `]).flat());
-        return h('span', { class: 'scale', title: 'shades distinguish functions' }, kinds.map(({ system, text }) => [...[0, 0.5, 1].map((shade) => swatch(nameColor(shade, system, dark))), ` ${text} `]).flat());
+            return h('span', { class: 'scale modules' }, this.modulesShown().map((module) => h('span', { class: 'meaning' }, swatch(moduleColor(this.rankOf(module), dark)), baseName(this.page.profile.modulePath(module)) || 'not known')));
+        return h('span', { class: 'scale', title: 'shades distinguish functions' }, kinds.map(({ system, text }) => h('span', { class: 'meaning' }, [0, 0.5, 1].map((shade) => swatch(nameColor(shade, system, dark))), text)));
     }
 
-    /* Modules of the boxes, those with most room first. */
-    private modulesShown(): number[] {
+    /* Modules of BOXES, those with most room first. */
+    private modulesOf(boxes: Box[]): number[] {
         const room = new Map<number, number>();
-        for (const box of this.boxes)
+        for (const box of boxes)
             if (!box.hidden && this.tree.name[box.node]! >= 0) {
                 const module = this.tree.stacks.module![this.tree.name[box.node]!]!;
                 room.set(module, (room.get(module) ?? 0) + box.width);
             }
-        return [...room].sort((a, b) => b[1] - a[1]).slice(0, 8).map(([module]) => module);
+        return [...room].sort((a, b) => b[1] - a[1]).map(([module]) => module);
+    }
+
+    private modulesShown(): number[] {
+        return this.modulesOf(this.boxes).slice(0, 8);
+    }
+
+    /* The number that a module's colour is made of: those with most room differ most. It stays when the zoom changes. */
+    private rankOf(module: number): number {
+        this.ranks ??= new Map(this.modulesOf(layout(this.tree, this.values.width, 0, minimum / this.width)).filter((each) => each >= 0).map((each, rank) => [each, rank]));
+        return module < 0 ? -1 : this.ranks.get(module) ?? this.ranks.size + module;
     }
 
     /* ---- boxes ---- */
@@ -376,7 +403,7 @@ class FlameGraph {
             return svg('g', faint ? { opacity: 0.28 } : {},
                 svg('title', {}, box.hidden ? text : `${text}: ${this.facts(box.node)}`),
                 svg('rect', { x: x.toFixed(2), y, width: wide.toFixed(2), height: rowHeight - 1, fill: box.hidden ? style.faint : this.color(box.node, style.dark), ...(box.hidden ? { 'fill-opacity': 0.22 } : {}) }),
-                wide > 28 ? svg('text', { x: (x + 4).toFixed(2), y: y + rowHeight / 2 + 4, fill: style.ink }, text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text) : null);
+                wide > 28 ? svg('text', { x: (x + 4).toFixed(2), y: y + rowHeight / 2 + 4, fill: style.ink }, cut(text, room)) : null);
         }));
         const drawing = svg('svg', { width: this.width, height, viewBox: `0 0 ${this.width} ${height}`, 'font-family': 'system-ui, sans-serif', 'font-size': 12 },
             svg('rect', { width: this.width, height, fill: themed('--paper') }), boxes);
@@ -412,7 +439,7 @@ class FlameGraph {
             const text = this.nameOf(box.node);
             const room = Math.floor((wide - 6) / style.letter);
             context.fillStyle = style.ink;
-            context.fillText(text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text, x + 4, y + rowHeight / 2, wide - 6);
+            context.fillText(cut(text, room), x + 4, y + rowHeight / 2, wide - 6);
         }
         context.globalAlpha = 1;
         if (style.active && box.node === this.selected) {
@@ -448,7 +475,7 @@ class FlameGraph {
             return heatColor(value > 0 ? Math.log(value / ratio.least) / span : 0, dark);
         }
         const number = this.tree.name[node]!;
-        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : (this.colors[number] ??= this.byModule ? moduleColor(this.tree.stacks.module![number]!, dark) : nameColor(this.tree.names[number]!, Boolean(this.tree.stacks.system[number]), dark));
+        return number < 0 ? (dark ? '#33373d' : '#e4e6ea') : (this.colors[number] ??= this.byModule ? moduleColor(this.rankOf(this.tree.stacks.module![number]!), dark) : nameColor(this.tree.names[number]!, Boolean(this.tree.stacks.system[number]), dark));
     }
 
     private nameOf(node: number): string {
@@ -483,7 +510,7 @@ class FlameGraph {
         const { stacks } = this.tree;
         this.counts ??= {
             blocks: this.tree.sums(0, this.byContext(profile, 0, measureOf('count')!.values, null)),
-            places: this.tree.sums(0, new Float64Array(profile.count).fill(1)),
+            places: this.tree.sums(0, profile.unknown ? Float64Array.from(this.values.byContext, (value) => (value ? 1 : 0)) : new Float64Array(profile.count).fill(1)),
         };
         const lines = new Map<string, number>();
         let module = '';
@@ -494,9 +521,14 @@ class FlameGraph {
             if (file)
                 lines.set(`${baseName(file)}:${profile.lineOf(frame)}`, (lines.get(`${baseName(file)}:${profile.lineOf(frame)}`) ?? 0) + 1);
         }
+        if (!stacks.frame && node) { // of a comparison: where the function is in this profile
+            const shown = profile.names.indexOf(this.nameOf(node));
+            module = shown < 0 ? '' : framesBy(profile, 'function').where(shown);
+        }
         const [first, ...rest] = [...lines].sort((a, b) => b[1] - a[1]);
         const place = first ? `${first[0]}${rest.length ? ` and ${format.plural(rest.length, 'other line')}` : ''}` : '';
-        return [place, module, `${format.plural(this.counts.blocks.of(node), 'allocation')} on ${format.plural(this.counts.places.of(node), 'call stack')}`].filter(Boolean).join(' · ');
+        const stacksOfIt = format.plural(this.counts.places.of(node), 'call stack');
+        return [place, module, measureOf('count')!.values(profile) ? `${format.plural(this.counts.blocks.of(node), 'allocation')} on ${stacksOfIt}` : stacksOfIt].filter(Boolean).join(' · ');
     }
 
     private facts(node: number): string {
@@ -507,8 +539,8 @@ class FlameGraph {
         if (own && node)
             parts.push(`itself ${unit(own)}`);
         if (old) {
-            const change = swapped ? old.of(node) - width.of(node) : width.of(node) - old.of(node);
-            parts.push(`${swapped ? 'in the baseline; ' : ''}${format.change(change, unit)} since the baseline`);
+            const [before, now] = swapped ? [width.of(node), old.of(node)] : [old.of(node), width.of(node)];
+            parts.push(`${swapped ? `in the baseline; now ${unit(now)}` : `in the baseline ${unit(before)}`}: ${format.change(now - before, unit)} since the baseline`);
         }
         if (ratio)
             parts.push(`${measure.title.toLowerCase()} ${ratio.over.of(node) ? measure.format(ratio.of.of(node) / ratio.over.of(node)) : 'not known'}`);
@@ -612,7 +644,7 @@ class FlameGraph {
             this.zoomTo(this.selected);
         else if (event.key === 'Backspace')
             this.zoomTo(Math.max(0, this.tree.parent[this.zoom]!));
-        else if (event.key === '0' || event.key === 'Escape')
+        else if (event.key === '0' || (event.key === 'Escape' && this.zoom))
             this.zoomTo(0);
         else if (event.key === 'f' && this.tree.name[this.selected]! >= 0) {
             state.note({ focus: this.nameOf(this.selected), zoom: '' });
@@ -642,6 +674,7 @@ class FlameGraph {
 export const flame: View = {
     key: 'flame',
     title: 'Flame graph',
+    timed: true,
     missing: (page: Page) => (page.profile.count ? null : 'This profile has no call stacks: nothing was allocated, or the allocations were lost.'),
     show: (page: Page, root: HTMLElement) => {
         const graph = new FlameGraph(page, root);

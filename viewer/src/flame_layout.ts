@@ -66,7 +66,7 @@ export function nameColor(of: string | number, system: boolean, dark: boolean): 
     return dark ? `hsl(${18 + shade * 30} ${42 + shade * 12}% ${29 + shade * 8}%)` : `hsl(${22 + shade * 30} ${72 + shade * 14}% ${68 + shade * 9}%)`;
 }
 
-/* Of a module, by its number: neighbours are far apart on the circle of colours. -1: not known. */
+/* Of a module, by its rank: neighbours are far apart on the circle of colours. -1: not known. */
 export function moduleColor(module: number, dark: boolean): string {
     if (module < 0)
         return dark ? '#3d4249' : '#d9dce1';

@@ -3,8 +3,16 @@
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
+/* As printf rounds: what lies exactly between two numbers becomes the even one. */
+function fixed(value: number, places: number): string {
+    const shifted = value * 10 ** places;
+    const between = Number.isInteger(value * 2 ** (places + 1)) && shifted % 1 === 0.5;
+    const below = Math.floor(shifted);
+    return (between ? (below + (below % 2)) / 10 ** places : value).toFixed(places);
+}
+
 function digits(value: number): string {
-    return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(value ? 2 : 0);
+    return fixed(value, !value || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
 export function bytes(value: number): string {
@@ -15,7 +23,7 @@ export function bytes(value: number): string {
         size /= 1024;
         unit++;
     }
-    return `${sign}${unit ? size.toFixed(1) : grouped.format(Math.round(size))} ${units[unit]}`;
+    return `${sign}${unit ? fixed(size, 1) : Math.round(size)} ${units[unit]}`;
 }
 
 export function count(value: number): string {
@@ -32,16 +40,20 @@ export function short(value: number): string {
 }
 
 export function duration(ns: number): string {
-    const size = Math.abs(ns);
+    if (ns < 0)
+        return `-${duration(-ns)}`;
+    const size = Math.round(ns);
     if (size < 1000)
-        return `${Math.round(ns)} ns`;
-    if (size < 1e6)
-        return `${digits(ns / 1e3)} µs`;
-    if (size < 1e9)
-        return `${digits(ns / 1e6)} ms`;
-    if (size < 600e9)
-        return `${digits(ns / 1e9)} s`;
-    return size < 36e12 ? `${digits(ns / 60e9)} min` : `${digits(ns / 3600e9)} h`;
+        return `${size} ns`;
+    if (size < 999500)
+        return `${digits(size / 1e3)} µs`;
+    if (size < 999500000)
+        return `${digits(size / 1e6)} ms`;
+    if (size / 1e9 < 59.95)
+        return `${digits(size / 1e9)} s`;
+    const seconds = Math.floor(size / 1e9 + 0.5), two = (value: number) => String(value).padStart(2, '0');
+    return seconds < 3600 ? `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`
+        : `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
 }
 
 /* Distances of the lines of an axis of bytes. */
@@ -55,14 +67,21 @@ export function axis(text: string): string {
 export function percent(part: number, whole: number): string {
     if (!whole)
         return '';
-    const share = (part / whole) * 100;
-    return share && Math.abs(share) < 0.1 ? `${share < 0 ? '-' : ''}<0.1 %` : `${share.toFixed(1)} %`;
+    const ratio = Math.abs(part / whole), share = 100 * ratio, sign = part / whole < 0 ? '-' : '';
+    if (share >= 99.95)
+        return ratio < 1 ? `${sign}>99.9 %` : `${sign}${fixed(share, 0)} %`;
+    return share && share < 0.05 ? `${sign}<0.1 %` : `${sign}${fixed(share, 1)} %`;
+}
+
+/* A command, with words in quotes that a shell would not read as one. */
+export function command(words: string[]): string {
+    return words.map((word) => (word && !/[\s"'\\$`*?|&;<>(){}[\]#~!]/.test(word) ? word : `'${word}'`)).join(' ');
 }
 
 export function ratio(value: number): string {
     if (!value)
         return '0';
-    return value < 0.01 ? '<0.01' : value >= 1e4 ? short(value) : digits(value);
+    return value < 0.005 ? '<0.01' : value >= 1e4 ? short(value) : digits(value);
 }
 
 export function change(value: number, format: (value: number) => string): string {

@@ -1,12 +1,14 @@
 /* model.ts - one profile: columns of contexts, the tree of calls, names. Made from what decode.ts read; nothing here
  * knows how it is shown. */
-import { decode, visible, type Column } from './decode';
+import { decode, visible, type Column, type Columns, type Parts } from './decode';
+import type { Dumps } from './moments';
 import type { Counts, Report } from './report';
 
 export interface Frame {
     name: string; // the function, or module+offset: never empty
     file: string; // '' when not known
     line: number; // 0 when not known
+    wrapper: boolean; // may be folded
     module: string; // path, '' when not known
     address: number;
 }
@@ -35,6 +37,16 @@ export interface Moment {
     [key: string]: unknown;
 }
 
+function asMoments(all: Report['memory']): Moment[] {
+    return (all ?? []).map((each) => {
+        const live = (each['sampled'] as unknown as Counts | undefined)?.live_bytes ?? each['live_bytes'];
+        return {
+            ...each, moment: String(each['moment'] ?? ''), time: Number(each['time_ns'] ?? 0), rss: Number(each['rss_bytes'] ?? 0), own: Number(each['runtime_bytes'] ?? 0),
+            live: live === undefined || live === null ? null : Math.max(0, Number(live)),
+        };
+    }).sort((a, b) => a.time - b.time);
+}
+
 export class Profile {
     readonly report: Report;
     readonly count: number;
@@ -46,12 +58,19 @@ export class Profile {
     readonly leaf: Int32Array; // by context: node
     readonly headline: Int32Array; // by context: place in the stack
     readonly total: { peak: number; bytes: number };
+    leftOut: string[] = []; // what the user's rules leave out: sentences
+    selection: string[] = []; // these, and what is folded
     private readonly headNames: Int32Array;
     private readonly byId = new Map<number, number>();
+    /* Of a part of the run (slice): the profile of all of it, which has the same contexts; else itself. */
+    readonly whole: Profile = this;
+    /* Of a part of the run, by context: what happened there then is not recorded. */
+    readonly unknown: Uint8Array | null = null;
+    dumps: Dumps | null = null;
 
     private constructor(
-        private readonly columns: Map<string, Column>,
-        private readonly strings: string[],
+        private readonly columns: Columns,
+        private readonly parts: Parts,
         report: Report,
     ) {
         this.report = report;
@@ -62,16 +81,22 @@ export class Profile {
             this.firstFrame[i + 1] = this.firstFrame[i]! + counts[i]!;
         this.frameName = this.nameFrames();
         const above = this.need('node.above');
-        this.parent = Int32Array.from(above, (distance, node) => Math.max(0, node - distance));
-        this.location = Int32Array.from(this.need('node.location'));
-        this.leaf = Int32Array.from(this.need('context.leaf'));
-        this.headline = Int32Array.from(this.need('context.headline'));
+        this.parent = new Int32Array(above.length);
+        for (let node = 0; node < above.length; node++)
+            this.parent[node] = Math.max(0, node - above[node]!);
+        this.location = new Int32Array(this.need('node.location'));
+        this.leaf = new Int32Array(this.need('context.leaf'));
+        this.headline = new Int32Array(this.need('context.headline'));
         this.headNames = new Int32Array(this.count).fill(-2);
         this.total = { peak: this.counts.peak_bytes ?? 0, bytes: this.counts.bytes_allocated ?? 0 };
     }
 
-    static async read(base64: string): Promise<Profile> {
-        const parts = await decode(base64);
+    /* A profile as far as FIRST has it: what the overview shows of a whole run. Before anything else is asked for,
+     * readRest() is to end. */
+    static async read(first: string): Promise<Profile> {
+        const parts = await decode(first);
+        const toCome = parts.texts.get('to come'); // without it, all is there
+        parts.columns.toCome = toCome === undefined ? null : new Set(toCome.split('\n').map((name) => `context.${name}`));
         const text = parts.texts.get('report');
         if (!text)
             throw new Error('there is no report in this page');
@@ -82,11 +107,40 @@ export class Profile {
                 return value;
             return Object.fromEntries(Object.entries(value).map(([key, each]) => [visible(key), each]));
         };
-        const report = JSON.parse(text, clean) as Report;
+        /* Nearly all reports have nothing to make visible, and no escaped characters that might be. */
+        const report = JSON.parse(text, visible(text) === text && !text.includes('\\u') ? undefined : clean) as Report;
         const runs = parts.texts.get('runs');
         if (runs)
             report.tried = (JSON.parse(runs, clean) as NonNullable<Report['tried']>).filter((each) => typeof each?.allocator === 'string');
-        return new Profile(parts.columns, parts.strings, report);
+        const profile = new Profile(parts.columns, parts, report);
+        const lines = (name: string) => visible(parts.texts.get(name) ?? '').split('\n').filter(Boolean);
+        profile.leftOut = lines('left out');
+        profile.selection = lines('selection');
+        return profile;
+    }
+
+    /* Whether the overview has a value to show yet: one that is not 0 everywhere. */
+    get begun(): boolean {
+        return this.parts.columns.toCome === null || ['peak_bytes', 'bytes', 'allocations'].some((name) => !this.parts.columns.awaits(`context.${name}`) && this.column(name)?.some((value) => value > 0));
+    }
+
+    /* Without a second stream all was in the first one. */
+    async readRest(base64: string | undefined): Promise<void> {
+        if (base64)
+            await decode(base64, this.parts);
+        this.parts.columns.toCome = null;
+    }
+
+    /* This profile with other COLUMNS of numbers: those of a part of the run. */
+    slice(columns: Map<string, Column>, unknown: Uint8Array): Profile {
+        const kept = ['id', 'leaf', 'headline', 'type', 'pool', 'incomplete'];
+        const of = <Result>(name: string, whole: (name: string) => Result, part: (name: string) => Result) => {
+            const [, own] = /^context\.(.*)/.exec(name) ?? [];
+            return own === undefined || kept.includes(own) ? whole(name) : part(own);
+        };
+        const get = (name: string) => of(name, (each) => this.columns.get(each), (each) => columns.get(each));
+        const has = (name: string) => of(name, (each) => this.columns.has(each), (each) => columns.has(each));
+        return Object.assign(Object.create(this) as Profile, { columns: { get, has }, whole: this.whole, unknown });
     }
 
     private need(name: string): Column {
@@ -96,6 +150,11 @@ export class Profile {
     /* A column of contexts; null when it was not measured. */
     column(name: string): Column | null {
         return this.columns.get(`context.${name}`) ?? null;
+    }
+
+    /* Whether there is such a column, also where it is not read yet. */
+    has(name: string): boolean {
+        return this.columns.has(`context.${name}`);
     }
 
     table(name: string): Column | null {
@@ -113,17 +172,16 @@ export class Profile {
 
     /* In the order in which they were. */
     moments(): Moment[] {
-        return (this.report.memory ?? []).map((each) => {
-            const live = (each['sampled'] as unknown as Counts | undefined)?.live_bytes ?? each['live_bytes'];
-            return {
-                ...each, moment: String(each['moment'] ?? ''), time: Number(each['time_ns'] ?? 0), rss: Number(each['rss_bytes'] ?? 0), own: Number(each['runtime_bytes'] ?? 0),
-                live: live === undefined || live === null ? null : Math.max(0, Number(live)),
-            };
-        }).sort((a, b) => a.time - b.time);
+        return asMoments(this.report.memory);
+    }
+
+    /* Those without a name, at up to 64 times. */
+    overTime(): Moment[] {
+        return asMoments(this.report.ledger_over_time);
     }
 
     private text(number: number | undefined): string {
-        return this.strings[number ?? 0] ?? '';
+        return this.parts.strings[number ?? 0] ?? '';
     }
 
     /* ---- names ---- */
@@ -186,6 +244,7 @@ export class Profile {
             for (let i = this.firstFrame[location]!; i < this.firstFrame[location + 1]!; i++)
                 frames.push({
                     name: this.names[this.frameName[i]!]!,
+                    wrapper: Boolean(this.table('frame.wrapper')?.[i]),
                     file: this.text(this.need('frame.file')[i]),
                     line: this.need('frame.line')[i] ?? 0,
                     module: this.moduleOf(location),
@@ -250,7 +309,7 @@ export class Profile {
 
     /* By frame: whether its file's name has WORD (in small letters). */
     filesWith(word: string): Uint8Array {
-        const known = this.strings.map((text) => (text.toLowerCase().includes(word) ? 1 : 0));
+        const known = this.parts.strings.map((text) => (text.toLowerCase().includes(word) ? 1 : 0));
         return Uint8Array.from(this.need('frame.file'), (file) => known[file] ?? 0);
     }
 

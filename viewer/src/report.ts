@@ -21,6 +21,57 @@ export interface Point extends Counts {
     sampled?: Counts;
 }
 
+export interface ThreadCounts {
+    allocations?: Maybe<number>;
+    bytes?: Maybe<number>;
+    peak_bytes?: Maybe<number>;
+    live_bytes?: Maybe<number>;
+    freed_by_others?: Maybe<number>;
+    freed_of_others?: Maybe<number>;
+    places?: { context: number; bytes: number; allocations: number }[];
+}
+
+export interface Thread extends ThreadCounts {
+    name?: Maybe<string>;
+    kind?: Maybe<string>;
+    start?: Maybe<{ function?: Maybe<string>; file?: Maybe<string>; line?: Maybe<number> }>;
+    threads?: Maybe<number>;
+    names_differ?: Maybe<boolean>;
+    started_by?: Maybe<{ thread?: Maybe<number>; context?: Maybe<number> }>; // index in threads; of thread_starts
+    sampled?: ThreadCounts;
+}
+
+export interface ThreadStart {
+    context: number;
+    stack: { function?: Maybe<string>; file?: Maybe<string>; line?: Maybe<number> }[];
+    headline: number;
+}
+
+export interface RegionCounts {
+    allocations?: Maybe<number>;
+    bytes?: Maybe<number>;
+    live_bytes?: Maybe<number>;
+    peak_bytes?: Maybe<number>;
+}
+
+/* What the program measured itself, by name: sums over those that ended. */
+export interface Region extends RegionCounts {
+    name: string;
+    scope: string;
+    begun: number;
+    ended: number;
+    total_ns?: Maybe<number>;
+    longest_ns?: Maybe<number>;
+    sampled?: RegionCounts;
+}
+
+export interface Mark {
+    name: string;
+    time_ns: number;
+    live_bytes?: Maybe<number>;
+    sampled?: { live_bytes?: Maybe<number> };
+}
+
 export interface Finding {
     kind: string;
     rank: number;
@@ -126,6 +177,39 @@ export interface Allocator {
     [key: string]: unknown;
 }
 
+export interface StackFrame {
+    function?: Maybe<string>;
+    file?: Maybe<string>;
+    line?: Maybe<number>;
+    module?: Maybe<string>;
+    offset?: Maybe<number>;
+}
+
+/* A part of RSS at one moment, by who mapped it. */
+export interface LedgerRow {
+    stack: StackFrame[];
+    headline?: number;
+    moment: string;
+    kind: string;
+    title: string;
+    mappings: number;
+    bytes: number;
+    resident_bytes: number;
+    private_bytes: number;
+    pss_bytes: number;
+    swap_bytes: number;
+}
+
+/* What a call stack has mapped over the run, of address space. */
+export interface Mapping {
+    stack: StackFrame[];
+    headline?: number;
+    calls: number;
+    bytes: number;
+    mapped_bytes: number;
+    peak_bytes: number;
+}
+
 /* A ratio of times, and where it lies 19 times out of 20. */
 export interface Speedup {
     speedup: number;
@@ -134,6 +218,8 @@ export interface Speedup {
 }
 
 export interface Report {
+    regions?: Region[];
+    marks?: Mark[];
     /* Of heapwise allocators --json, where the page was made with it. */
     tried?: { allocator: string; version?: Maybe<string>; present?: boolean; chosen?: boolean; time_s?: Maybe<number>; peak_rss_bytes?: Maybe<number>; page_faults?: Maybe<number>; predicted?: Maybe<Speedup>; measured?: Maybe<Speedup>; note?: Maybe<string> }[];
     process: {
@@ -163,8 +249,16 @@ export interface Report {
     globals?: Maybe<Global[]>;
     fields?: Struct[];
     findings?: Finding[];
+    threads?: Maybe<Thread[]>;
+    thread_starts?: Maybe<ThreadStart[]>;
     timeline?: Point[];
     memory?: Record<string, number | string>[];
+    memory_parts?: { part: string; title: string }[];
+    ledger_over_time?: Record<string, number | string>[];
+    ledger?: LedgerRow[];
+    mappings?: Mapping[];
     allocator?: Maybe<Allocator>;
     not_observed?: string[];
+    leaks?: { class: string; blocks: number; bytes: number }[];
+    leak_search?: Maybe<object>;
 }

@@ -4,10 +4,11 @@ import { add, h, name, replace, searching, select } from './dom';
 import * as format from './format';
 import { cum, framesBy, self } from './functions';
 import { List } from './list';
-import { measure as measureOf, told, usual, type Measure } from './measures';
+import { measure as measureOf, told, usual, wholeOf, type Measure } from './measures';
 import { tell } from './shell';
+import { hasSource } from './source';
 import * as state from './state';
-import { foldedOf, stacksOf, withoutDetours, type Stacks } from './stacks';
+import { foldedOf, headsOf, stacksOf, withoutDetours, type Stacks } from './stacks';
 import { CallTree, type Sums } from './tree';
 import type { Profile } from './model';
 import type { Page, View } from './view';
@@ -15,52 +16,72 @@ import type { Page, View } from './view';
 const suggested = 12; // functions that a search names
 
 /* The stacks through a function, divided at its outermost call: what is above it, from the caller on, and what is
- * below. The node 0 of both is the function. THROUGH: by context, whether the function is on its stack. */
-function divide(profile: Profile, chosen: number): { above: Stacks; below: Stacks; through: Uint8Array } {
-    const stacks = stacksOf(profile);
-    const folded = foldedOf(profile);
+ * below. The node 0 of both is the function. FOLDED: the stacks without recursion; HEADS, by context: the frame that
+ * names the place. THROUGH: by profile and context, whether the function is on its stack; LEAF: where the stack ends, at
+ * the frame that names the place unless the function is library code below it. */
+function divide(stacks: Stacks, folded: Stacks & { to: Int32Array | null }, heads: Int32Array | null, chosen: number): { above: Stacks; below: Stacks; through: Uint8Array[]; leaf: Int32Array[] } {
     const count = stacks.parent.length;
     const at = new Int32Array(count); // by node: the outermost call on the way to it; 0: there is none
     const number = new Int32Array(count); // of a node below; 0: the function, also where it has called itself
-    const parents = [0];
-    const names = [-1];
+    const parents = new Int32Array(count);
+    const names = new Int32Array(count).fill(-1, 0, 1);
+    let size = 1;
     for (let node = 1; node < count; node++) {
+        const up = stacks.parent[node]!;
         const calls = stacks.name[node] === chosen;
-        at[node] = at[stacks.parent[node]!]! || (calls ? node : 0);
+        at[node] = at[up]! || (calls ? node : 0);
         if (!at[node] || calls)
             continue;
-        number[node] = names.push(stacks.name[node]!) - 1;
-        parents.push(number[stacks.parent[node]!]!);
+        parents[size] = number[up]!;
+        names[size] = stacks.name[node]!;
+        number[node] = size++;
     }
-    const name = Int32Array.from(names);
-    const { of, above } = withoutDetours(Int32Array.from(parents), name);
-    const leaf = stacks.leaf[0]!;
-    const caller = (node: number) => (at[node] ? stacks.parent[at[node]!]! : 0);
+    const name = names.slice(0, size);
+    const { of, above } = withoutDetours(parents.slice(0, size), name);
+    const found: { callers: Int32Array; below: Int32Array; through: Uint8Array; leaf: Int32Array }[] = stacks.leaf.map((each) => {
+        const [callers, below, leaf] = [new Int32Array(each.length), new Int32Array(each.length), new Int32Array(each)];
+        const through = new Uint8Array(each.length);
+        for (let context = 0; context < each.length; context++) {
+            if (heads && at[heads[context]!])
+                leaf[context] = heads[context]!;
+            const node = leaf[context]!;
+            below[context] = of[number[node]!]!;
+            if (!at[node])
+                continue;
+            through[context] = 1;
+            const caller = stacks.parent[at[node]!]!;
+            callers[context] = folded.to ? folded.to[caller]! : caller;
+        }
+        return { callers, below, through, leaf };
+    });
     return {
-        above: { ...folded, leaf: [leaf.map((node) => folded.to?.[caller(node)] ?? caller(node))] },
-        below: { ...stacks, frame: null, parent: above, name, leaf: [leaf.map((node) => of[number[node]!]!)] },
-        through: Uint8Array.from(leaf, (node) => (at[node] ? 1 : 0)),
+        above: { ...folded, leaf: found.map(({ callers }) => callers) },
+        below: { ...stacks, frame: null, parent: above, name, leaf: found.map(({ below }) => below) },
+        through: found.map(({ through }) => through),
+        leaf: found.map(({ leaf }) => leaf),
     };
 }
 
 /* A tree as a table: a row for each node, those below an open one under it. */
 class TreeTable {
     private rows: number[] = [];
+    private readonly found: number[][] = []; // by node: those below it
     private readonly opened = new Set<number>();
     private readonly list: List;
 
     constructor(
         private readonly tree: CallTree,
         private readonly sums: Sums,
+        private readonly old: Sums | null, // of the baseline
         private readonly whole: number,
         private readonly measure: Measure,
         private readonly own: boolean, // what stands at a node itself is shown
         label: string,
     ) {
         const head = h('div', { class: 'row list-head', role: 'row', 'aria-rowindex': 1 },
-            ['total', 'share', ...(own ? ['self'] : [])].map((text) => h('div', { class: 'cell', role: 'columnheader' }, text)),
+            ['total', 'share', ...(own ? ['self'] : []), ...(old ? ['change'] : [])].map((text) => h('div', { class: 'cell', role: 'columnheader' }, text)),
             h('div', { class: 'cell name-cell', role: 'columnheader' }, own ? 'function' : 'caller'));
-        this.list = new List({ label, rowHeight: 24, columns: own ? 4 : 3, head, fill: (row, index) => this.fill(row, this.rows[index]!), activated: (index) => this.turn(index),
+        this.list = new List({ label, rowHeight: 24, columns: (own ? 4 : 3) + (old ? 1 : 0), head, fill: (row, index) => this.fill(row, this.rows[index]!), activated: (index) => this.turn(index),
             key: (event, index) => this.keyDown(event, index) });
         this.list.element.setAttribute('role', 'treegrid');
         this.opened.add(0);
@@ -84,7 +105,8 @@ class TreeTable {
     }
 
     private below(node: number): number[] {
-        return this.tree.children(node).filter((each) => this.sums.of(each) > 0).sort((a, b) => this.sums.of(b) - this.sums.of(a));
+        const size = (each: number) => Math.max(this.sums.of(each), this.old?.of(each) ?? 0);
+        return (this.found[node] ??= this.tree.children(node).filter((each) => size(each) > 0).sort((a, b) => size(b) - size(a)));
     }
 
     private update(): void {
@@ -119,6 +141,14 @@ class TreeTable {
         return true;
     }
 
+    /* What has changed since the baseline. */
+    private changed(node: number): HTMLElement | null {
+        if (!this.old)
+            return null;
+        const [before, now] = [this.old.of(node), this.sums.of(node)];
+        return h('div', { class: `cell ${now > before ? 'more' : now < before ? 'less' : 'none'}`, role: 'gridcell', title: `before ${this.measure.format(before)}` }, format.change(now - before, this.measure.format));
+    }
+
     private fill(row: HTMLElement, node: number): void {
         const { tree, sums, measure } = this;
         const text = tree.names[tree.name[node]!]!;
@@ -136,7 +166,7 @@ class TreeTable {
             h('a', { href: state.link('sandwich', { f: text, value: measure.key }), tabindex: -1 }, name(text)));
         title.style.paddingLeft = `${12 + 16 * Math.min(30, depth - 1)}px`;
         add(row, cell, h('div', { class: 'cell', role: 'gridcell' }, format.percent(value, this.whole) || '0 %'),
-            this.own ? h('div', { class: own ? 'cell' : 'cell none', role: 'gridcell' }, measure.format(own)) : null, title);
+            this.own ? h('div', { class: own ? 'cell' : 'cell none', role: 'gridcell' }, measure.format(own)) : null, this.changed(node), title);
     }
 }
 
@@ -146,9 +176,10 @@ class Sandwich {
     private readonly body = h('div', { class: 'sandwich-body' });
 
     constructor(
-        private readonly profile: Profile,
+        private readonly page: Page,
         root: HTMLElement,
     ) {
+        const { profile } = this;
         this.search = h('input', { type: 'search', id: 'search', placeholder: 'Search functions', 'aria-label': 'Search functions', spellcheck: 'false', autocomplete: 'off', ...searching(() => this.find()) });
         const values = told(profile).filter((each) => each.additive);
         const wanted = state.get('value');
@@ -159,16 +190,20 @@ class Sandwich {
         this.show();
     }
 
+    private get profile(): Profile {
+        return this.page.profile;
+    }
+
     private get measure(): Measure {
         const wanted = measureOf(state.get('value'));
         return wanted?.additive && wanted.values(this.profile) ? wanted : usual(this.profile);
     }
 
     /* Values without pools, which are parts of other blocks. */
-    private values(): Float64Array {
-        const values = this.measure.values(this.profile)!;
-        const pool = this.profile.column('pool');
-        return Float64Array.from(values, (value, context) => (pool?.[context] ? 0 : value));
+    private values(profile = this.profile): Float64Array {
+        const values = this.measure.values(profile) ?? new Float64Array(profile.count);
+        const pool = profile.column('pool');
+        return !pool?.some((each) => each > 0) ? values : Float64Array.from(values, (value, context) => (pool?.[context] ? 0 : value));
     }
 
     private list(found: number[], sums: Float64Array): void {
@@ -183,7 +218,7 @@ class Sandwich {
         replace(this.matches);
         if (!word)
             return;
-        const sums = cum(framesBy(this.profile, 'function'), this.values(), null);
+        const sums = cum(framesBy(this.profile, 'every'), this.values(), null);
         const found = this.profile.names.map((_, index) => index).filter((index) => this.profile.names[index]!.toLowerCase().includes(word)).sort((a, b) => sums[b]! - sums[a]!);
         this.list(found, sums);
         if (!found.length)
@@ -192,8 +227,12 @@ class Sandwich {
 
     private show(): void {
         const { profile, measure } = this;
+        const { baseline, comparison } = this.page;
         const wanted = state.get('f');
-        const chosen = profile.names.indexOf(wanted);
+        /* Stacks as they are matched, if the function is on them; those of a profile have no place for a baseline. */
+        const matched = baseline && comparison?.stacks.names.includes(wanted) ? comparison.stacks : null;
+        const { names: allNames } = matched ?? stacksOf(profile);
+        const chosen = allNames.indexOf(wanted);
         if (chosen < 0) {
             if (wanted)
                 tell(`This profile has no function “${wanted}”.`);
@@ -203,25 +242,34 @@ class Sandwich {
             return;
         }
         const values = this.values();
-        const { above, below, through } = divide(profile, chosen);
+        const stacks = matched ?? stacksOf(profile);
+        const { above, below, through, leaf } = divide(stacks, matched ? { ...matched, to: null } : foldedOf(profile), matched ? null : headsOf(profile), chosen);
+        const before = matched && this.values(baseline!).map((value, context) => (through[1]![context] ? value : 0));
+        const sumBefore = before?.reduce((sum, value) => sum + value, 0) ?? 0;
         const frames = framesBy(profile, 'function');
-        const all = values.reduce((sum, value) => sum + value, 0);
-        const masked = values.map((value, context) => (through[context] ? value : 0));
-        const total = masked.reduce((sum, value) => sum + value, 0);
-        const { leaf, name: names } = frames.stacks;
-        const own = masked.reduce((sum, value, context) => (names[leaf[0]![context]!] === chosen ? sum + value : sum), 0);
-        const callers = new CallTree(above, true);
+        const all = wholeOf(profile, measure);
+        const masked = new Float64Array(values.length);
+        let [total, own, counts] = [0, 0, 0];
+        for (let context = 0; context < values.length; context++) {
+            if (!through[0]![context])
+                continue;
+            const value = (masked[context] = values[context]!);
+            total += value;
+            own += stacks.name[leaf[0]![context]!] === chosen ? value : 0;
+            counts += !profile.unknown || value ? 1 : 0;
+        }
+        const callers = new CallTree(above, true, through);
         const callees = new CallTree(below, false);
-        const counts = through.reduce((sum, each) => sum + each, 0);
-        const where = frames.where(chosen);
-        const top = new TreeTable(callers, callers.sums(0, masked), total, measure, false, 'Callers');
-        const bottom = new TreeTable(callees, callees.sums(0, masked), total, measure, true, 'Callees');
+        const shown = profile.names.indexOf(wanted);
+        const where = shown < 0 ? '' : frames.where(shown);
+        const top = new TreeTable(callers, callers.sums(0, masked), before && callers.sums(1, before), Math.max(total, sumBefore), measure, false, 'Callers');
+        const bottom = new TreeTable(callees, callees.sums(0, masked), before && callees.sums(1, before), Math.max(total, sumBefore), measure, true, 'Callees');
         const nothing = (text: string) => h('p', { class: 'summary' }, text);
         replace(this.body,
             h('section', null, h('h3', null, 'Called by'), top.filled ? top.element : nothing('Nothing above it is on any stack.')),
             h('section', { class: 'chosen' }, h('h3', null, name(wanted, 'name whole'), where ? h('span', { class: 'place' }, h('bdi', null, where)) : null),
-                h('p', { class: 'summary' }, `${measure.title}: total (cum) ${measure.format(total)} (${format.percent(total, all) || '0 %'}), self ${measure.format(own)} (${format.percent(own, all) || '0 %'}); on ${format.plural(counts, 'call stack')}. `,
-                    h('a', { href: state.link('flame', { focus: wanted, value: measure.key }) }, 'Flame graph'), ' ', h('a', { href: state.link('contexts', { q: `"${wanted.replaceAll('"', '')}"` }) }, 'Its places'))),
+                h('p', { class: 'summary' }, `${measure.title}: total (cum) ${measure.format(total)} (${format.percent(total, all) || '0 %'}${matched ? `; before ${measure.format(sumBefore)}, ${format.change(total - sumBefore, measure.format)}` : ''}), self ${measure.format(own)} (${format.percent(own, all) || '0 %'}); on ${format.plural(counts, 'call stack')}. `,
+                    h('a', { href: state.link('flame', { focus: wanted, value: measure.key }) }, 'Flame graph'), ' ', h('a', { href: state.link('contexts', { q: `"${wanted.replaceAll('"', '')}"` }) }, 'Its places'), ' ', hasSource(profile) ? h('a', { href: state.link('source', { f: wanted, value: measure.key }) }, 'Source') : null)),
             h('section', null, h('h3', null, 'Calls'), bottom.filled ? bottom.element : nothing('It calls nothing that allocates.')));
     }
 }
@@ -229,6 +277,7 @@ class Sandwich {
 export const sandwich: View = {
     key: 'sandwich',
     title: 'Sandwich',
+    timed: true,
     missing: (page: Page) => (page.profile.count ? null : 'This profile has no call stacks: nothing was allocated, or the allocations were lost.'),
-    show: (page: Page, root: HTMLElement) => void new Sandwich(page.profile, root),
+    show: (page: Page, root: HTMLElement) => void new Sandwich(page, root),
 };

@@ -1,7 +1,9 @@
 /* shell.ts - what is around the views: heading, tabs, messages, help, light and dark. */
 import { add, h, name } from './dom';
 import * as format from './format';
+import { baseName } from './model';
 import * as state from './state';
+import { atTime, describe, onTime } from './time';
 import type { Page, View } from './view';
 
 const status = h('p', { class: 'toast', role: 'status', 'aria-live': 'polite' });
@@ -80,10 +82,11 @@ const keys: [string, string][] = [
     ['→ ← Enter', 'open and close a row'],
     ['c', 'copy the place at the cursor as text'],
     ['← → ↑ ↓', 'move in a flame graph, among points, along a timeline'],
+    ['PgUp PgDn, + −', 'timeline: moments recorded by place, a shorter or longer range'],
     ['Enter, Backspace, 0', 'flame graph: zoom in, out, all; Back takes one zoom back'],
     ['s', 'flame graph: callers and callees of this function'],
     ['f', 'flame graph: only stacks through this function'],
-    ['Esc', 'leave the search; back to everything'],
+    ['Esc', 'leave the search; back to everything, and to the whole run'],
     ['t', 'automatic, light or dark colours'],
     ['?', 'this list'],
 ];
@@ -111,7 +114,9 @@ function keyDown(event: KeyboardEvent, views: View[]): void {
         return;
     }
     const number = Number(event.key);
-    if (event.key === '/') {
+    if (event.key === 'Escape' && !event.defaultPrevented)
+        wholeRun();
+    else if (event.key === '/') {
         event.preventDefault();
         document.getElementById('search')?.focus();
     } else if (event.key === '?')
@@ -126,7 +131,7 @@ function keyDown(event: KeyboardEvent, views: View[]): void {
 
 function heading(page: Page): HTMLElement {
     const { process } = page.profile.report;
-    const program = (process.executable ?? process.command?.[0] ?? process.file ?? 'a program').split('/').pop()!;
+    const program = baseName(process.command?.[0] || process.executable || process.file || '') || 'a program'; // the executable may be one of several names
     document.title = `${program} – Heapwise`;
     const facts = [
         process.pid ? `process ${process.pid}` : process.runs ? format.plural(process.runs, 'run') : '',
@@ -137,7 +142,7 @@ function heading(page: Page): HTMLElement {
         'div',
         { class: 'brand' },
         h('h1', null, name(program)),
-        h('p', { title: process.command?.join(' ') ?? null }, page.baseline ? 'compared with a baseline · ' : null, facts.join(' · ')),
+        h('p', { title: process.command ? format.command(process.command) : null }, page.baseline ? 'compared with a baseline · ' : null, facts.join(' · ')),
     );
 }
 
@@ -146,6 +151,21 @@ let undo: (() => void) | void;
 function current(tab: HTMLElement): void {
     tab.setAttribute('aria-current', 'page');
     tab.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+}
+
+/* What time a view shows, where one was chosen. */
+function aboutTime(page: Page, view: View): HTMLElement | null {
+    const said = describe(page.profile, view.key !== 'contexts');
+    if (!said.length)
+        return null;
+    const words = view.timed ? said : ['This view shows the whole run: what it shows is not recorded by time.', page.comparison && view.key === 'changes' ? ' Baselines are compared over whole runs.' : ''];
+    return h('p', { class: 'range-bar', role: 'status' }, words, ' ', h('button', { type: 'button', onclick: wholeRun, title: 'Escape' }, 'Whole run'));
+}
+
+/* All of the run again, in the view that is shown. */
+function wholeRun(): void {
+    if (state.get('moment') || state.get('from') || state.get('to'))
+        state.go(state.view(), { ...state.all(), moment: '', from: '', to: '' });
 }
 
 function showView(page: Page, views: View[], main: HTMLElement, tabs: HTMLElement): void {
@@ -158,17 +178,28 @@ function showView(page: Page, views: View[], main: HTMLElement, tabs: HTMLElemen
     if (!known && state.view())
         tell(`There is no view “${state.view()}” in this page: this is the overview.`);
     main.className = `view ${wanted.key}`;
-    for (const tab of tabs.querySelectorAll('a'))
+    for (const tab of tabs.querySelectorAll('a')) {
+        tab.href = state.link(tab.dataset.view!);
         if (tab.dataset.view === wanted.key)
             current(tab);
         else
             tab.removeAttribute('aria-current');
+    }
     main.append(h('h2', { class: 'offscreen' }, wanted.title));
+    if (page.rest && (wanted.key !== 'overview' || Object.keys(state.all()).length)) {
+        main.append(h('p', { class: 'loading', role: 'status' }, 'Reading the profile…'));
+        return; // it is shown when that ends
+    }
     const missing = wanted.missing(page);
     if (missing)
         main.append(h('p', { class: 'empty' }, missing));
     else
-        undo = wanted.show(page, main);
+        undo = wanted.show(wanted.timed ? atTime(page) : page, main);
+    if (wanted.key !== 'overview' && page.profile.leftOut.length)
+        main.querySelector('h2')!.after(h('p', { class: 'left-out', role: 'note' }, page.profile.leftOut.join(' ')));
+    const about = wanted.key === 'overview' || missing ? null : aboutTime(page, wanted);
+    if (about)
+        main.querySelector('h2')!.after(about);
     main.prepend(notices);
 }
 
@@ -179,7 +210,7 @@ export function start(page: Page, views: View[], root: HTMLElement): void {
         'nav',
         { 'aria-label': 'Views' },
         views.map((each, index) =>
-            h('a', { href: state.link(each.key), 'data-view': each.key, class: each.missing(page) ? 'without' : null, title: `key ${index + 1}` }, each.title)),
+            h('a', { href: state.link(each.key), 'data-view': each.key, title: index < 9 ? `key ${index + 1}` : null }, each.title)),
     );
     const header = h(
         'header',
@@ -197,6 +228,15 @@ export function start(page: Page, views: View[], root: HTMLElement): void {
     systemDark.addEventListener('change', () => setTheme(theme));
     addEventListener('keydown', (event) => keyDown(event, views));
     const show = () => showView(page, views, main, tabs);
+    onTime(() => tabs.querySelectorAll('a').forEach((tab) => (tab.href = state.link(tab.dataset.view!))));
     state.onChange(show);
     show();
+    const know = () => views.forEach((each, index) => tabs.children[index]!.classList.toggle('without', each.missing(page) !== null));
+    if (!page.rest)
+        know();
+    void page.rest?.then(() => {
+        know();
+        if (main.querySelector('.loading'))
+            show();
+    });
 }

@@ -45,7 +45,7 @@ function make(profile: Profile): Stacks {
 
 function once<Result extends object>(made: (profile: Profile) => Result): (profile: Profile) => Result {
     const known = new WeakMap<Profile, Result>();
-    return (profile) => {
+    return ({ whole: profile }) => { // parts of a run have the same stacks
         const result = known.get(profile) ?? made(profile);
         known.set(profile, result);
         return result;
@@ -63,17 +63,43 @@ function withoutWrappers(profile: Profile): Stacks {
     if (!wraps(profile))
         return stacks;
     const wrapper = profile.table('frame.wrapper')!;
-    return { ...stacks, leaf: [stacks.leaf[0]!.map((leaf, context) => {
-        let node = leaf;
-        for (let below = profile.headline[context] ?? 0; below > 0 && wrapper[stacks.frame![node]!]; below--)
-            node = stacks.parent[node]!;
-        return node;
-    })] };
+    const { frame, parent } = stacks;
+    const leaf = new Int32Array(stacks.leaf[0]!);
+    for (let context = 0; context < leaf.length; context++)
+        for (let below = profile.headline[context]!; below > 0 && wrapper[frame![leaf[context]!]!]; below--)
+            leaf[context] = parent[leaf[context]!]!;
+    return { ...stacks, leaf: [leaf] };
 }
 
 /* Call stacks of a profile, with those functions and without. */
 export const withWrappers = once(make);
 export const stacksOf = once(withoutWrappers);
+
+/* By node of the stacks: whether it is code that starts the process or a thread, as far as the report says. */
+export const startOf = once((profile) => {
+    const { parent, location, firstFrame } = profile;
+    const { parent: stackParent } = withWrappers(profile);
+    const frames = new Int32Array(parent.length);
+    profile.table('start.node')?.forEach((node, index) => (frames[node] = profile.table('start.frames')![index]!));
+    const start = new Uint8Array(stackParent.length);
+    let at = 1; // nodes of the stacks come in the order of those of the profile, from the outermost frame on
+    for (let node = 1; node < parent.length; node++) {
+        const count = firstFrame[location[node]! + 1]! - firstFrame[location[node]!]!;
+        start.fill(1, at, at + Math.min(count, frames[node]!));
+        at += count;
+    }
+    return start;
+});
+
+/* By context: the node of the frame that names it. Only library code and wrappers may be below. */
+export const headsOf = once((profile) => {
+    const { leaf, parent } = withWrappers(profile);
+    const heads = new Int32Array(leaf[0]!);
+    for (let context = 0; context < heads.length; context++)
+        for (let below = profile.headline[context]!; below > 0 && parent[heads[context]!]!; below--)
+            heads[context] = parent[heads[context]!]!;
+    return heads;
+});
 
 /* Nodes without detours: a KEY (by node) that is on the way already leads back to where it was met first. By node: the
  * one that stands for it. Nodes that stand for themselves have no key twice on their way, and cover all keys. */
@@ -111,28 +137,38 @@ function fold(profile: Profile, stacks: Stacks): Folded {
     if (!recursive)
         return { ...stacks, place: leaf, to: null };
     const same = merged(above, stacks.name, of);
-    const kept = same.reduce((list, to, node) => { if (to === node) list.push(node); return list; }, [] as number[]);
-    const number = new Int32Array(of.length);
-    kept.forEach((node, index) => (number[node] = index));
-    const to = of.map((node) => number[same[node]!]!);
-    const folded = {
-        ...stacks,
-        parent: Int32Array.from(kept, (node) => number[same[above[node]!]!]!),
-        name: Int32Array.from(kept, (node) => stacks.name[node]!),
-        frame: Int32Array.from(kept, (node) => stacks.frame![node]!),
-        leaf: [leaf.map((node) => to[node]!)],
-    };
+    const number = new Int32Array(of.length); // of those that are kept
+    let count = 0;
+    for (let node = 0; node < of.length; node++)
+        if (same[node] === node)
+            number[node] = count++;
+    const [parent, name, frame] = [new Int32Array(count), new Int32Array(count), new Int32Array(count)];
+    for (let node = 0; node < of.length; node++)
+        if (same[node] === node) {
+            parent[number[node]!] = number[same[above[node]!]!]!;
+            name[number[node]!] = stacks.name[node]!;
+            frame[number[node]!] = stacks.frame![node]!;
+        }
+    const to = new Int32Array(of.length);
+    for (let node = 0; node < of.length; node++)
+        to[node] = number[same[of[node]!]!]!;
     /* What allocates at one address, by one folded path, is one place; stacks without recursion stay by themselves. */
     const places = new Map<number, number>();
-    const place = leaf.map((node, context) => {
+    const place = new Int32Array(leaf);
+    const shorter = new Int32Array(leaf.length);
+    for (let context = 0; context < leaf.length; context++) {
+        const node = leaf[context]!;
+        shorter[context] = to[node]!;
         if (!detour[node])
-            return node;
-        const key = folded.leaf[0]![context]! * 2 ** 26 + profile.location[profile.leaf[context]!]!;
-        const known = places.get(key) ?? node;
-        places.set(key, known);
-        return known;
-    });
-    return { ...folded, place, to };
+            continue;
+        const key = to[node]! * 2 ** 26 + profile.location[profile.leaf[context]!]!;
+        const known = places.get(key);
+        if (known === undefined)
+            places.set(key, node);
+        else
+            place[context] = known;
+    }
+    return { ...stacks, parent, name, frame, leaf: [shorter], place, to };
 }
 
 export const foldedOf = once((profile: Profile) => fold(profile, stacksOf(profile)));

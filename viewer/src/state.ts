@@ -2,7 +2,8 @@
  *
  *     #/contexts?sort=peak&q=parse
  *
- * Every view has its own keys; what has its usual value is not in the address. */
+ * Every view has its own keys, and all share those of the time that is looked at; what has its usual value is not in the
+ * address. */
 
 const listeners = new Set<() => void>();
 
@@ -24,7 +25,20 @@ export function getNumber(key: string, usual: number): number {
     return Number.isFinite(value) ? value : usual;
 }
 
+/* All values of this view. */
+export function all(): Record<string, string> {
+    return Object.fromEntries(parse().values);
+}
+
+/* What all views share: the moment or the range of time that is looked at. */
+const shared = ['moment', 'from', 'to'];
+
+/* The address of a view. What views share goes with it, unless VALUES say otherwise ('' drops it). */
 export function link(view: string, values: Record<string, string | number> = {}): string {
+    return address(view, { ...Object.fromEntries(shared.map((key) => [key, get(key)])), ...values });
+}
+
+function address(view: string, values: Record<string, string | number>): string {
     const query = new URLSearchParams();
     for (const [key, value] of Object.entries(values))
         if (value !== '')
@@ -46,7 +60,7 @@ export function note(changes: Record<string, string | number>): void {
             values.delete(key);
         else
             values.set(key, String(value));
-    history.replaceState(null, '', link(view, Object.fromEntries(values)));
+    history.replaceState(null, '', address(view, Object.fromEntries(values)));
 }
 
 /* The same, as a step that the Back key takes back. */

@@ -58,9 +58,11 @@ export class CallTree {
     private readonly firstChild: Int32Array; // from the root: of the stacks; -1: none
     private readonly nextSibling: Int32Array;
 
+    /* From the leaf: of contexts with ONLY (by profile), if given. */
     constructor(
         readonly stacks: Stacks,
         readonly inverted: boolean,
+        only: Uint8Array[] | null = null,
     ) {
         this.groups = new Groups(stacks.names.length);
         const first = stacks.leaf[0]!;
@@ -68,14 +70,25 @@ export class CallTree {
         this.leaf = new Int32Array(first.length + second.length);
         this.leaf.set(first);
         this.leaf.set(second, first.length);
-        this.items = [inverted ? this.leaf.map((_, context) => context) : new Int32Array(1)];
+        this.items = [inverted ? this.chosen(only) : new Int32Array(1)];
         this.cursor = inverted ? new Int32Array(this.leaf.length).fill(-1) : none;
         this.firstChild = inverted ? none : new Int32Array(stacks.parent.length).fill(-1);
         this.nextSibling = inverted ? none : new Int32Array(stacks.parent.length).fill(-1);
+        const { firstChild, nextSibling } = this;
         for (let node = 1; !inverted && node < stacks.parent.length; node++) {
-            this.nextSibling[node] = this.firstChild[stacks.parent[node]!]!;
-            this.firstChild[stacks.parent[node]!] = node;
+            nextSibling[node] = firstChild[stacks.parent[node]!]!;
+            firstChild[stacks.parent[node]!] = node;
         }
+    }
+
+    private chosen(only: Uint8Array[] | null): Int32Array {
+        const found = new Int32Array(this.leaf.length);
+        const before = this.stacks.leaf[0]!.length;
+        let count = 0;
+        for (let context = 0; context < found.length; context++)
+            if (!only || (context < before ? only[0]![context] : only[1]![context - before]))
+                found[count++] = context;
+        return found.subarray(0, count);
     }
 
     get names(): string[] {

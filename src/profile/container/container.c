@@ -493,8 +493,7 @@ void hw_container_free(struct hw_container *container)
 
 /* ---- the process ---- */
 
-/* Start time (field 22 of /proc/PID/stat) of a process that lives; false when there is none or it is a zombie. */
-static bool start_time_of(uint32_t pid, uint64_t *start_time)
+bool hw_process_started(uint32_t pid, uint64_t *start_time)
 {
     char path[64], line[1024], state;
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
@@ -545,5 +544,5 @@ static bool may_map(uint32_t pid, int profile, const char *name)
 bool hw_process_writes(uint32_t pid, uint64_t start_time, int fd, const char *path)
 {
     uint64_t found;
-    return pid > 0 && pid <= INT32_MAX && start_time_of(pid, &found) && found == start_time && may_map(pid, fd, path);
+    return pid > 0 && pid <= INT32_MAX && hw_process_started(pid, &found) && found == start_time && may_map(pid, fd, path);
 }

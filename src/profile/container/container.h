@@ -38,6 +38,8 @@ void hw_problems_finish(struct hw_problems *problems);
 
 #define HW_ENTRY_SIZE_MOST      65536u
 #define HW_FIRST_DIRECTORY_MOST ((HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section))
+/* Of a file that is written: what the first directory has no room for is in a second one. */
+#define HW_SECTIONS_MOST (2 * HW_FIRST_DIRECTORY_MOST - 1)
 
 enum hw_rule_flags { HW_RULE_INDEXED = 1, HW_RULE_STAYS = 2 };
 enum hw_look_up { HW_LOOK_UP_BLOCKS, HW_LOOK_UP_WHOLE, HW_LOOK_UP_IGNORED, HW_LOOK_UP_HINDERS };
@@ -102,6 +104,8 @@ int64_t hw_container_read(int fd, void *buffer, size_t size, uint64_t offset);
 /* XXH64 of SIZE bytes at OFFSET. False with errno (0: the file ends before) when they cannot be read. */
 bool hw_container_checksum(int fd, uint64_t offset, uint64_t size, uint64_t *checksum);
 
+/* Start time (field 22 of /proc/PID/stat) of a process that lives; false when there is none or it is a zombie. */
+bool hw_process_started(uint32_t pid, uint64_t *start_time);
 /* True when process PID lives, was started at START_TIME (field 22 of /proc/PID/stat), and, as far as that can be
  * looked up, still maps the file that is open as FD and named PATH. */
 bool hw_process_writes(uint32_t pid, uint64_t start_time, int fd, const char *path);

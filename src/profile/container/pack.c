@@ -151,6 +151,8 @@ static void put_columns(struct packer *packer, const unsigned char *entries, siz
 
 /* ---- one chunk ---- */
 
+#define GAIN_LEAST 8 /* extents begin at multiples of 8: what saves less saves nothing in the file */
+
 /* Columns have little to do with each other: each gets blocks of its own in the one frame. Returns the size, 0 when
  * nothing is gained. */
 static size_t compress(struct packer *packer)
@@ -168,7 +170,7 @@ static size_t compress(struct packer *packer)
             return 0; /* an error, or the room is used up */
         start = packer->ends[i];
     }
-    return out.pos < packer->used ? out.pos : 0;
+    return out.pos + GAIN_LEAST <= packer->used ? out.pos : 0;
 }
 
 /* Columns of the chunk, and what is to be written of it in *STORED. */
@@ -305,7 +307,7 @@ unsigned char *hw_pack(uint32_t type, uint32_t entry_size, const void *bytes, si
             *packed_size = least; /* zeros are there already */
     }
     packer_free(&packer);
-    if (fine && *packed_size < size) {
+    if (fine && *packed_size + GAIN_LEAST <= size) {
         unsigned char *cut = realloc(extent, *packed_size);
         return cut ? cut : extent;
     }

@@ -14,7 +14,7 @@
 
 struct repack {
     struct hw_container container;
-    struct hw_section_source sections[HW_FIRST_DIRECTORY_MOST];
+    struct hw_section_source sections[HW_SECTIONS_MOST];
     size_t count;
     struct hw_error *error;
 };
@@ -53,7 +53,7 @@ static bool read_section(struct repack *repack, size_t first)
             room += container->extents[i].entry.used;
     if (room == 0 && hw_section_rule(entry->type))
         return true;
-    if (repack->count == HW_FIRST_DIRECTORY_MOST)
+    if (repack->count == HW_SECTIONS_MOST)
         return refuse(repack, "it has too many sections");
     if (entry->entry_size == 0)
         return refuse(repack, "a section of a newer version has no entries");
@@ -137,7 +137,7 @@ static bool add_section(struct repack *repack, const struct hw_section_source *a
     for (size_t i = 0; i < repack->count; i++)
         if (repack->sections[i].type == added->type)
             section = &repack->sections[i];
-    if (!section && repack->count == HW_FIRST_DIRECTORY_MOST)
+    if (!section && repack->count == HW_SECTIONS_MOST)
         return refuse(repack, "it has too many sections");
     char *bytes = malloc(added->size ? added->size : 1);
     if (!bytes)
@@ -149,6 +149,59 @@ static bool add_section(struct repack *repack, const struct hw_section_source *a
         section = &repack->sections[repack->count++];
     *section = *added;
     section->bytes = bytes;
+    return true;
+}
+
+/* Strings come behind those that there are: what refers to them in the other sections that are added moves with them.
+ */
+static bool add_strings(struct repack *repack, const struct hw_section_source *added, size_t *moved)
+{
+    struct hw_section_source *section = NULL;
+    for (size_t i = 0; i < repack->count; i++)
+        if (repack->sections[i].type == HW_SECTION_STRINGS)
+            section = &repack->sections[i];
+    *moved = section ? section->size : 0;
+    if (!section)
+        return add_section(repack, added);
+    char *bytes = added->size < UINT32_MAX - section->size ? malloc(section->size + added->size) : NULL;
+    if (!bytes)
+        return refuse(repack, "not enough memory");
+    memcpy(bytes, section->bytes, section->size);
+    memcpy(bytes + section->size, added->bytes, added->size);
+    free((void *)(uintptr_t)section->bytes);
+    section->bytes = bytes;
+    section->size += added->size;
+    return true;
+}
+
+static void move_references(const struct hw_section_source *section, uint32_t moved)
+{
+    for (size_t i = 0; i < hw_reference_count; i++) {
+        const struct hw_reference *reference = &hw_references[i];
+        if (reference->from != section->type || reference->to != HW_SECTION_STRINGS ||
+            reference->offset + sizeof(uint32_t) > section->entry_size)
+            continue;
+        char *bytes = (char *)(uintptr_t)section->bytes + reference->offset;
+        for (size_t at = 0; at < section->size; at += section->entry_size) {
+            uint32_t string;
+            memcpy(&string, bytes + at, sizeof string);
+            string += string ? moved : 0;
+            memcpy(bytes + at, &string, sizeof string);
+        }
+    }
+}
+
+static bool add_sections(struct repack *repack, const struct hw_section_source *added, size_t count)
+{
+    size_t moved = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!(added[i].type == HW_SECTION_STRINGS ? add_strings(repack, &added[i], &moved)
+                                                  : add_section(repack, &added[i])))
+            return false;
+    for (size_t i = 0; moved && i < repack->count; i++)
+        for (size_t j = 0; j < count; j++)
+            if (repack->sections[i].type == added[j].type)
+                move_references(&repack->sections[i], (uint32_t)moved);
     return true;
 }
 
@@ -166,9 +219,7 @@ static bool rewrite(const char *path, const struct hw_section_source *added, siz
     if (fine && done && added_count)
         fine = refuse(&repack, "it is packed already");
     else if (fine && !done) {
-        fine = read_sections(&repack);
-        for (size_t i = 0; fine && i < added_count; i++)
-            fine = add_section(&repack, &added[i]);
+        fine = read_sections(&repack) && add_sections(&repack, added, added_count);
         fine = fine && write_sections(&repack, added_count == 0, zstd_level);
     }
     for (size_t i = 0; i < repack.count; i++)

@@ -66,9 +66,10 @@ static bool pack_sections(struct piece *pieces, const struct hw_section_source *
     return true;
 }
 
-/* Gives each section its place. False when the sizes cannot be. */
-static bool lay_out(struct first_page *page, const struct hw_section_source *sections, const struct piece *pieces,
-                    size_t count, uint64_t alignment)
+/* Gives each section its place in DIRECTORY. False when the sizes cannot be. */
+static bool lay_out(struct hw_file_header *header, struct hw_section *directory,
+                    const struct hw_section_source *sections, const struct piece *pieces, size_t count,
+                    uint64_t alignment)
 {
     uint64_t end = HW_FILE_PAGE;
     for (size_t i = 0; i < count; i++) {
@@ -76,7 +77,7 @@ static bool lay_out(struct first_page *page, const struct hw_section_source *sec
         const struct piece *piece = &pieces[i];
         if (piece->size > INT64_MAX - HW_FILE_PAGE - end)
             return false;
-        page->directory[i] = (struct hw_section){
+        directory[i] = (struct hw_section){
             .type = section->type,
             .version = section->version,
             .flags = piece->packed ? HW_SECTION_PACKED : 0,
@@ -87,16 +88,39 @@ static bool lay_out(struct first_page *page, const struct hw_section_source *sec
             .checksum = XXH64(piece->bytes, piece->size, 0),
             .entries = piece->packed ? section->size / section->entry_size : 0,
         };
-        uint64_t *first = first_offset(&page->header, section->type);
+        uint64_t *first = first_offset(header, section->type);
         if (first && *first == 0)
             *first = end;
-        end += page->directory[i].capacity;
+        end += directory[i].capacity;
     }
-    page->header.total_size = end;
+    header->total_size = end;
     return true;
 }
 
-static unsigned char *assemble(const struct first_page *page, const struct piece *pieces, size_t count)
+/* Puts what has room into the first page, and the REST last in the file. */
+static void fill_directories(struct first_page *page, const struct hw_section *directory, size_t count, size_t rest)
+{
+    const size_t first = count - rest;
+    memcpy(page->directory, directory, first * sizeof *directory);
+    page->header.directory_used = (uint32_t)(first + (rest != 0));
+    page->header.directory_capacity = HW_FIRST_DIRECTORY_MOST;
+    if (!rest)
+        return;
+    const uint64_t size = rest * sizeof *directory;
+    page->directory[first] = (struct hw_section){
+        .type = HW_SECTION_DIRECTORY,
+        .version = 1,
+        .offset = page->header.total_size,
+        .capacity = size,
+        .used = size,
+        .entry_size = sizeof *directory,
+        .checksum = XXH64(directory + first, size, 0),
+    };
+    page->header.total_size += size;
+}
+
+static unsigned char *assemble(const struct first_page *page, const struct hw_section *directory,
+                               const struct piece *pieces, size_t count, size_t rest)
 {
     unsigned char *bytes = calloc(1, page->header.total_size);
     if (!bytes)
@@ -104,7 +128,9 @@ static unsigned char *assemble(const struct first_page *page, const struct piece
     memcpy(bytes, page, sizeof *page);
     for (size_t i = 0; i < count; i++)
         if (pieces[i].size)
-            memcpy(bytes + page->directory[i].offset, pieces[i].bytes, pieces[i].size);
+            memcpy(bytes + directory[i].offset, pieces[i].bytes, pieces[i].size);
+    if (rest)
+        memcpy(bytes + page->directory[count - rest].offset, directory + count - rest, rest * sizeof *directory);
     return bytes;
 }
 
@@ -112,10 +138,11 @@ unsigned char *hw_sections_serialize(const struct hw_section_source *sections, s
                                      const struct hw_write_options *options, size_t *size, struct hw_error *error)
 {
     struct first_page page;
-    struct piece pieces[HW_FIRST_DIRECTORY_MOST] = {0};
+    struct hw_section directory[HW_SECTIONS_MOST];
+    struct piece pieces[HW_SECTIONS_MOST] = {0};
     unsigned char *bytes = NULL;
     memset(&page, 0, sizeof page);
-    if (count > HW_FIRST_DIRECTORY_MOST) {
+    if (count > HW_SECTIONS_MOST) {
         hw_error_set(error, "cannot write a profile: it has too many sections");
         return NULL;
     }
@@ -126,14 +153,14 @@ unsigned char *hw_sections_serialize(const struct hw_section_source *sections, s
             options->version_minor > HW_FILE_VERSION_MINOR ? options->version_minor : HW_FILE_VERSION_MINOR,
         .flags = HW_FILE_SEALED | options->file_flags,
         .page_size = HW_FILE_PAGE,
-        .directory_used = (uint32_t)count,
-        .directory_capacity = HW_FIRST_DIRECTORY_MOST,
         .session = options->session,
     };
     if (pack_sections(pieces, sections, count, options) &&
-        lay_out(&page, sections, pieces, count, options->packed ? 8 : HW_FILE_PAGE)) {
+        lay_out(&page.header, directory, sections, pieces, count, options->packed ? 8 : HW_FILE_PAGE)) {
+        const size_t rest = count > HW_FIRST_DIRECTORY_MOST ? count - (HW_FIRST_DIRECTORY_MOST - 1) : 0;
+        fill_directories(&page, directory, count, rest);
         page.header.checksum = XXH64(&page, sizeof page, 0);
-        bytes = assemble(&page, pieces, count);
+        bytes = assemble(&page, directory, pieces, count, rest);
         *size = page.header.total_size;
     }
     if (!bytes)

@@ -41,7 +41,8 @@ unsigned char *hw_tables_serialize(const struct hw_tables *tables, const struct 
                                    struct hw_error *error);
 
 /* Writes the sealed profile PATH anew with the sections ADDED, which take the places of sections of their types, in
- * place: aside and renamed. Files that are packed, damaged or not sealed are refused and stay as they are. */
+ * place: aside and renamed. STRINGS are put behind those that there are; references to them in ADDED count from their
+ * begin, where an empty string lies. Files that are packed, damaged or not sealed are refused and stay as they are. */
 bool hw_profile_add_sections(const char *path, const struct hw_section_source *added, size_t count,
                              struct hw_error *error);
 

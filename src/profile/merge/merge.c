@@ -13,12 +13,16 @@ struct hw_merge *hw_merge_new(void)
     merge->modules.size = sizeof(struct hw_merge_module);
     merge->frames.size = sizeof(struct hw_merge_llvm_frame);
     merge->notes.size = sizeof(struct hw_merge_note);
+    merge->regions.size = sizeof(struct hw_merge_region);
     merge->runs.size = sizeof(struct hw_merge_run);
+    merge->threads.size = sizeof(struct hw_merge_thread);
     merge->nodes.size = sizeof(struct hw_merge_node);
     merge->free_stacks.size = sizeof(struct hw_merge_free_stack);
     merge->globals.size = sizeof(struct hw_global_granule);
     merge->histograms.size = sizeof(struct hw_profile_histogram);
     merge->words.size = sizeof(struct hw_profile_words);
+    merge->size_bars.size = sizeof(struct hw_profile_size_bar);
+    merge->life_bars.size = sizeof(struct hw_profile_life_bar);
     merge->roles.size = sizeof(struct hw_thread_role);
     merge->sides.size = sizeof(struct hw_side);
     merge->samples.size = sizeof(struct hw_sample_count);
@@ -59,15 +63,18 @@ void hw_merge_free(struct hw_merge *merge)
         free((char *)((struct hw_merge_llvm_frame *)hw_store_at(&merge->frames, i))->frame.name);
     for (uint32_t i = 0; i < merge->notes.count; i++)
         free(((struct hw_merge_note *)hw_store_at(&merge->notes, i))->text);
+    for (uint32_t i = 0; i < merge->regions.count; i++)
+        free(((struct hw_merge_region *)hw_store_at(&merge->regions, i))->name);
     for (uint32_t i = 0; i < merge->runs.count; i++) {
         struct hw_merge_run *run = hw_store_at(&merge->runs, i);
         free(run->executable);
         free(run->allocator);
     }
     struct hw_store *const stores[] = {
-        &merge->modules,          &merge->frames,  &merge->notes,      &merge->runs,  &merge->nodes,
-        &merge->free_stacks,      &merge->globals, &merge->histograms, &merge->words, &merge->samples,
-        &merge->sampled_contexts, &merge->roles,   &merge->sides};
+        &merge->modules,          &merge->frames,  &merge->notes,      &merge->runs,    &merge->nodes,
+        &merge->free_stacks,      &merge->globals, &merge->histograms, &merge->words,   &merge->samples,
+        &merge->sampled_contexts, &merge->roles,   &merge->sides,      &merge->regions, &merge->size_bars,
+        &merge->life_bars, &merge->threads};
     struct hw_merge_text *const texts[] = {&merge->executable, &merge->allocator, &merge->allocator_path,
                                            &merge->options, &merge->command};
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
@@ -368,6 +375,41 @@ static bool add_notes(struct hw_merge *merge, const struct hw_profile *profile)
     return true;
 }
 
+/* What the programs measured themselves, by name. (Marks are moments of one run.) */
+static bool add_regions(struct hw_merge *merge, const struct hw_profile *profile)
+{
+    for (size_t i = 0; i < profile->region_count; i++) {
+        const struct hw_profile_region *region = &profile->regions[i];
+        const struct hw_region *from = &region->sum;
+        const uint32_t thread = from->flags & HW_REGION_THREAD;
+        bool added;
+        struct hw_merge_region *entry = hw_store_intern(
+            &merge->regions, hw_key_of(&thread, sizeof thread, region->name, strlen(region->name)), &added);
+        if (!entry || !keep_smaller_text(&entry->name, region->name))
+            return false;
+        struct hw_region *to = &entry->sum;
+        to->first_tick = added || region->first_ns < to->first_tick ? region->first_ns : to->first_tick;
+        if (from->ended && (!to->ended || from->most_live_bytes > to->most_live_bytes))
+            to->most_live_bytes = from->most_live_bytes;
+        to->flags |= from->flags;
+        hw_sum(&to->begun, from->begun);
+        hw_sum(&to->ended, from->ended);
+        hw_sum(&to->allocations, from->allocations);
+        hw_sum(&to->frees, from->frees);
+        hw_sum(&to->reallocations, from->reallocations);
+        hw_sum(&to->bytes, from->bytes);
+        hw_sum_signed(&to->live_blocks, from->live_blocks);
+        hw_sum_signed(&to->live_bytes, from->live_bytes);
+        hw_sum(&to->ticks, region->total_ns);
+        hw_keep_greater(&to->peak_bytes, from->peak_bytes);
+        hw_keep_greater(&to->most_allocations, from->most_allocations);
+        hw_keep_greater(&to->most_bytes, from->most_bytes);
+        hw_keep_greater(&to->most_ticks, region->longest_ns);
+        hw_keep_greater(&to->last_tick, region->last_ns);
+    }
+    return true;
+}
+
 static void add_access_info(struct hw_merge *merge, const struct hw_profile *profile)
 {
     struct hw_access_info *to = &merge->access_info;
@@ -411,6 +453,10 @@ static void add_process(struct hw_merge *merge, const struct hw_profile *profile
     struct hw_process_info *to = &merge->process;
     const bool merged = from->flags & HW_PROCESS_MERGED;
     to->flags |= from->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET | HW_PROCESS_LLVM);
+    if ((merge->inputs ? to->flags : HW_PROCESS_BARS) & from->flags & HW_PROCESS_BARS)
+        to->flags |= HW_PROCESS_BARS;
+    else
+        to->flags &= ~(uint32_t)HW_PROCESS_BARS;
     if (from->mode != HW_MODE_ACCESS) /* accesses that were counted decide in the end */
         hw_keep_greater_short(&to->mode, from->mode);
     hw_keep_greater_short(&to->cpus, from->cpus);
@@ -491,7 +537,8 @@ static struct hw_merge_input *admit_profile(struct hw_merge *merge, const struct
                 (!llvm || !llvm->frames || add_frames(merge, input, llvm->frames, llvm->frame_count)) &&
                 hw_merge_symbols_add(merge, input, profile) && hw_merge_fields_add(merge, profile) &&
                 hw_merge_allocator_admit(merge, input, profile) && hw_merge_places_admit(merge, profile) &&
-                add_runs(merge, profile) && add_notes(merge, profile) && add_texts(merge, profile);
+                hw_merge_threads_admit(merge, input, profile) && add_runs(merge, profile) &&
+                add_notes(merge, profile) && add_regions(merge, profile) && add_texts(merge, profile);
     if (fine) {
         input->profile = profile;
         add_process(merge, profile);

@@ -461,7 +461,7 @@ static bool add_referring(struct batch *batch, uint32_t *number)
             fine = add_histogram(merge, number[profile->histogram[i].context], &profile->histogram[i]);
     fine = fine && hw_merge_words_add(merge, profile, number) && hw_merge_samples_add(merge, batch->input, number) &&
            hw_merge_sharing_add(merge, batch->input, number) && hw_merge_allocator_add(merge, profile, number) &&
-           hw_merge_places_add(merge, profile, number);
+           hw_merge_places_add(merge, profile, number) && hw_merge_distributions_add(merge, profile, number);
     pthread_mutex_unlock(&merge->lock);
     return fine;
 }

@@ -64,6 +64,11 @@ struct hw_merge_note {
     uint64_t count, first_ns;
 };
 
+struct hw_merge_region {
+    struct hw_region sum; /* but for its name; times in ns */
+    char *name;
+};
+
 struct hw_merge_run {
     struct hw_run run; /* but for its strings */
     char *executable, *allocator;
@@ -105,16 +110,23 @@ struct hw_merge {
     bool sampled;                        /* in some input accesses were sampled */
     struct hw_sample_info sample_info;
     struct hw_merge_text executable, allocator, allocator_path, options, command;
-    struct hw_store modules, frames, notes, runs;
+    struct hw_store modules, frames, notes, regions, runs, threads; /* merge_threads.c: struct hw_merge_thread */
     /* ---- contexts ---- */
     struct hw_merge_shard shard[HW_MERGE_SHARDS];
     pthread_mutex_t tree_lock; /* for nodes */
     struct hw_store nodes;
     pthread_mutex_t lock;                             /* for what follows */
     struct hw_store free_stacks, globals, histograms; /* globals: `map` is a module; elsewhere it and contexts are… */
-    struct hw_store words;                            /* …references. merge_words.c: struct hw_profile_words */
-    struct hw_store roles, sides;                     /* merge_sharing.c: struct hw_thread_role, hw_side */
-    struct hw_store samples, sampled_contexts;        /* merge_samples.c: struct hw_sample_count, hw_sample_context */
+    struct hw_store size_bars, life_bars;      /* merge_distributions.c: struct hw_profile_size_bar, …life_bar */
+    struct hw_store words;                     /* …references. merge_words.c: struct hw_profile_words */
+    struct hw_store roles, sides;              /* merge_sharing.c: struct hw_thread_role, hw_side */
+    struct hw_store samples, sampled_contexts; /* merge_samples.c: struct hw_sample_count, hw_sample_context */
+};
+
+/* merge_threads.c: of all threads of a name and a start function; `map` is a module. */
+struct hw_merge_thread {
+    struct hw_thread_entry entry;
+    struct hw_thread_detail detail;
 };
 
 /* How a map of the input lies. */
@@ -216,6 +228,14 @@ bool hw_merge_allocator_add(struct hw_merge *merge, const struct hw_profile *pro
 /* Puts the sections into TABLES; modules and contexts have their places in the result. */
 bool hw_merge_allocator_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
+/* ---- merge_threads.c ---- */
+
+/* By admissions, when the input's maps are there. */
+bool hw_merge_threads_admit(struct hw_merge *merge, const struct hw_merge_input *input,
+                            const struct hw_profile *profile);
+/* Puts the sections of threads into TABLES; modules have their places in the result. */
+bool hw_merge_threads_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
 /* ---- merge_places.c ---- */
 
 struct hw_merge_places;
@@ -240,6 +260,13 @@ bool hw_merge_samples_finish(struct hw_merge *merge, struct hw_arena *arena, str
 /* What threads do in lines that they share. */
 bool hw_merge_sharing_add(struct hw_merge *merge, const struct hw_merge_input *input, const uint32_t *reference);
 bool hw_merge_sharing_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
+
+/* ---- merge_distributions.c ---- */
+
+/* Sizes and lifetimes as distributions. */
+bool hw_merge_distributions_add(struct hw_merge *merge, const struct hw_profile *profile, const uint32_t *reference);
+/* Completes MIBS. */
+bool hw_merge_distributions_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_tables *tables);
 
 /* ---- merge_words.c ---- */
 

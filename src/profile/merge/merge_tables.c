@@ -622,11 +622,25 @@ static void make_notes(struct finisher *finisher)
     free(note);
 }
 
-static void make_totals(struct finisher *finisher)
+static int compare_regions(const void *left, const void *right)
 {
-    struct hw_thread_entry *to = make_table(finisher, HW_SECTION_THREADS, 1);
-    if (to)
-        *to = finisher->merge->totals;
+    const struct hw_merge_region *a = *(struct hw_merge_region *const *)left,
+                                 *b = *(struct hw_merge_region *const *)right;
+    const int order = strcmp(a->name, b->name);
+    return order ? order : HW_ORDER(a->sum.flags & HW_REGION_THREAD, b->sum.flags & HW_REGION_THREAD);
+}
+
+static void make_regions(struct finisher *finisher)
+{
+    const uint32_t count = finisher->merge->regions.count;
+    struct hw_region *to = count ? make_table(finisher, HW_SECTION_REGIONS, count) : NULL;
+    void **region = to ? sorted(finisher, &finisher->merge->regions, compare_regions) : NULL;
+    for (uint32_t i = 0; region && i < count; i++) {
+        const struct hw_merge_region *from = region[i];
+        to[i] = from->sum;
+        add_string(finisher, from->name, &to[i].name);
+    }
+    free(region);
 }
 
 static void make_access_info(struct finisher *finisher)
@@ -687,10 +701,12 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
         finisher.failed |=
             !hw_merge_words_finish(merge, arena, tables) || !hw_merge_samples_finish(merge, arena, tables) ||
             !hw_merge_sharing_finish(merge, arena, tables) || !hw_merge_allocator_finish(merge, arena, tables) ||
-            !hw_merge_places_finish(merge, arena, tables);
+            !hw_merge_places_finish(merge, arena, tables) ||
+            (merge->class == HW_MERGE_OWN && !hw_merge_distributions_finish(merge, arena, tables));
         make_runs(&finisher);
         make_notes(&finisher);
-        make_totals(&finisher);
+        make_regions(&finisher);
+        finisher.failed |= !hw_merge_threads_finish(merge, arena, tables);
         make_access_info(&finisher);
         struct hw_process_info *process = make_process(&finisher);
         if (!finisher.failed)

@@ -21,6 +21,7 @@ struct check {
     double peak;     /* as a factor: what the peak is exact to */
     double moment;   /* bytes: what a share in the peak is exact to */
     double rounding; /* contexts are estimates beside exact totals */
+    bool threads, estimated;
     double vanished; /* blocks: allocator mode saw no free of them, or does not know which they were */
 };
 
@@ -176,6 +177,96 @@ static void check_parts(const struct check *check)
             (double)profile->process.peak_bytes * check->peak, check->bytes + check->moment + check->rounding);
 }
 
+/* ---- distributions: parts add up to the whole, and to what so many blocks of such sizes have ---- */
+
+static void at_least(const struct check *check, const struct hw_profile_context *context, const char *what,
+                     double value, const char *than, double least, double slack)
+{
+    if (value < least - slack)
+        say(check, context, what, value, than, least);
+}
+
+/* BLOCKS of the sizes of a bar have BYTES. GROWN: of them, bytes of so many reallocations count, but not the rest. */
+static void check_bytes(const struct check *check, const struct hw_profile_context *context,
+                        const struct hw_profile_size_bar *bar, const char *what, double blocks, double grown,
+                        double bytes)
+{
+    const double most = (double)hw_size_bucket_most(bar->bucket), least = (double)hw_size_bucket_least(bar->bucket);
+    const double slack = check->bytes + (check->threads ? check->moment : 0);
+    if (bar->bucket >= HW_SIZE_BUCKET_LAST)
+        return;
+    at_least(check, context, what, bytes, "bytes of the smallest such blocks", blocks * least, slack);
+    at_most(check, context, what, bytes, "bytes of the largest such blocks", (blocks + grown) * most, slack);
+}
+
+static void check_sizes(const struct check *check, const struct hw_profile_context *context,
+                        const struct hw_profile_size_bar *bars, size_t count)
+{
+    struct hw_profile_size_bar sum = {0};
+    for (size_t i = 0; i < count; i++) {
+        const struct hw_profile_size_bar *bar = &bars[i];
+        sum.allocations += bar->allocations;
+        sum.reallocations += bar->reallocations;
+        sum.bytes += bar->bytes;
+        sum.live_blocks += bar->live_blocks;
+        sum.live_bytes += bar->live_bytes;
+        sum.peak_blocks += bar->peak_blocks;
+        sum.peak_bytes += bar->peak_bytes;
+        if (check->estimated || check->events > 0)
+            continue;
+        check_bytes(check, context, bar, "bytes of blocks of one size", (double)bar->allocations,
+                    (double)bar->reallocations, (double)bar->bytes);
+        check_bytes(check, context, bar, "live bytes of blocks of one size", (double)bar->live_blocks, 0,
+                    (double)bar->live_bytes);
+        if (!check->threads)
+            check_bytes(check, context, bar, "bytes of blocks of one size at the peak", (double)bar->peak_blocks, 0,
+                        (double)bar->peak_bytes);
+    }
+    equal(check, context, "allocations of all sizes", (double)sum.allocations, "allocations",
+          (double)context->allocations, 0);
+    equal(check, context, "reallocations to all sizes", (double)sum.reallocations, "reallocations",
+          (double)context->reallocations, 0);
+    equal(check, context, "bytes of all sizes", (double)sum.bytes, "bytes", (double)context->bytes, 0);
+    equal(check, context, "live bytes of all sizes", (double)sum.live_bytes, "bytes live", (double)context->live_bytes,
+          0);
+    equal(check, context, "bytes of all sizes at the peak", (double)sum.peak_bytes, "bytes at the peak",
+          (double)context->peak_bytes, 0);
+}
+
+/* A lifetime near the end of a bar may be in the next one: the ratio of clocks became known during the run. */
+#define CLOCK_SLACK 1.02
+
+static void check_lives(const struct check *check, const struct hw_profile_context *context,
+                        const struct hw_profile_life_bar *bars, size_t count)
+{
+    double frees = 0, least = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double begin = bars[i].life < HW_LIFETIME_UNKNOWN ? (double)hw_lifetime_bar_least(bars[i].life) : 0;
+        frees += (double)bars[i].frees;
+        least += begin * (double)bars[i].frees;
+    }
+    equal(check, context, "frees after all lifetimes", frees, "frees", (double)context->frees, check->events);
+    if (!check->estimated && !(check->events > 0))
+        at_most(check, context, "nanoseconds of the shortest such lifetimes", least, "all lifetimes",
+                (double)context->lifetime_total_ns * CLOCK_SLACK, 1e9 * check->events + 1e3);
+}
+
+static void check_distributions(const struct check *check)
+{
+    const struct hw_profile *profile = check->profile;
+    size_t size = 0, life = 0;
+    for (size_t i = 0; i < profile->context_count; i++) {
+        const uint32_t id = profile->contexts[i].id;
+        const size_t first_size = size, first_life = life;
+        while (size < profile->size_bar_count && profile->size_bars[size].context <= id)
+            size++;
+        while (life < profile->life_bar_count && profile->life_bars[life].context <= id)
+            life++;
+        check_sizes(check, &profile->contexts[i], &profile->size_bars[first_size], size - first_size);
+        check_lives(check, &profile->contexts[i], &profile->life_bars[first_life], life - first_life);
+    }
+}
+
 /* ---- accesses ---- */
 
 static void check_accesses(const struct check *check, const struct hw_profile_access *access)
@@ -201,7 +292,7 @@ void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *ar
     const bool threads = process->threads_most > 1 || process->flags & HW_PROCESS_MERGED;
     const double runs = process->flags & HW_PROCESS_MERGED ? (double)process->runs : 1;
     const double at_once = (double)(process->threads_most ? process->threads_most : 1) * runs;
-    struct check check = {.profile = profile, .problems = &problems, .peak = threads ? 1.01 : 1};
+    struct check check = {.profile = profile, .problems = &problems, .peak = threads ? 1.01 : 1, .threads = threads};
     const struct hw_profile_allocator *observed = profile->observed;
     if (profile->llvm || profile->problem_count || profile->cut || profile->totals.lost ||
         has_note(profile, HW_NOTE_FILE_FULL) || has_note(profile, HW_NOTE_NO_MEMORY) ||
@@ -220,6 +311,9 @@ void hw_profile_check_invariants(struct hw_profile *profile, struct hw_arena *ar
     }
     for (size_t i = 0; i < profile->context_count; i++)
         check_context(&check, &profile->contexts[i]);
+    check.estimated = process->sample_bytes || observed;
+    if (profile->bars_recorded && !has_note(profile, HW_NOTE_BARS_LOST))
+        check_distributions(&check);
     if (profile->access_counted)
         check_accesses(&check, &profile->access.all);
     hw_problems_finish(&problems);

@@ -396,6 +396,8 @@ static bool take_contexts(struct extract *extract, uint32_t first, uint32_t end)
             return false;
     }
     return take_counts(extract, HW_SECTION_MIBS, first, end, new) &&
+           take_counts(extract, HW_SECTION_SIZE_BARS, first, end, new) &&
+           take_counts(extract, HW_SECTION_LIFETIME_BARS, first, end, new) &&
            take_counts(extract, HW_SECTION_ACCESS, first, end, new) &&
            take_counts(extract, HW_SECTION_ACCESS_LIVE, first, end, new);
 }
@@ -519,13 +521,18 @@ static bool take_command(struct extract *extract, struct hw_process_info *proces
     return process->command != HW_NONE;
 }
 
-/* All strings of an entry of a section that is taken whole. */
+/* All strings of an entry of a section that is taken whole. Contexts have other numbers here, and most are missing: it
+ * refers to none. */
 static bool take_strings(struct extract *extract, uint32_t type, char *entry)
 {
     for (size_t i = 0; i < hw_reference_count; i++) {
         const struct hw_reference *reference = &hw_references[i];
-        if (reference->from == type && reference->to == HW_SECTION_STRINGS &&
-            !take_string(extract, (uint32_t *)(void *)(entry + reference->offset)))
+        uint32_t *index = (uint32_t *)(void *)(entry + reference->offset);
+        if (reference->from != type)
+            continue;
+        if (reference->to == HW_SECTION_CONTEXTS)
+            *index = 0;
+        else if (reference->to == HW_SECTION_STRINGS && !take_string(extract, index))
             return false;
     }
     return type != HW_SECTION_PROCESS || take_command(extract, (struct hw_process_info *)(void *)entry);

@@ -2,7 +2,8 @@
  *
  * A context belongs to every function of its leaf's inline chain, as compilers need it: whatever was inlined where,
  * what a function allocates is found under its name. Reads a few blocks (or chunks, of packed sections) and keeps them
- * for later look-ups. Not thread-safe per object. */
+ * for later look-ups. Not thread-safe per object. No verb uses it: report --function finds callers, too, which the index
+ * does not have. */
 #ifndef HW_PROFILE_MODEL_LOOKUP_H
 #define HW_PROFILE_MODEL_LOOKUP_H
 

@@ -1,4 +1,5 @@
 /* model.c - packed tables -> struct hw_profile: references checked, MIBs of one context merged, ticks made ns. */
+#include "base/order.h"
 #include "profile/add_numbers.h"
 #include "profile/model/model.h"
 #include "profile/llvm/llvm.h"
@@ -41,9 +42,14 @@ static unsigned __int128 scale_sum(unsigned __int128 ticks, uint64_t clock_ns, u
     return whole * clock_ns + rest * clock_ns / clock_ticks;
 }
 
+uint64_t hw_process_ns(const struct hw_process_info *process, uint64_t ticks)
+{
+    return scale(ticks, process->clock_ns, process->clock_ticks);
+}
+
 uint64_t hw_profile_ticks_to_ns(const struct hw_profile *profile, uint64_t ticks)
 {
-    return scale(ticks, profile->process.clock_ns, profile->process.clock_ticks);
+    return hw_process_ns(&profile->process, ticks);
 }
 
 uint64_t hw_profile_counted_from_ns(const struct hw_profile *profile)
@@ -259,6 +265,10 @@ bool hw_profile_measured(const struct hw_profile *profile, enum hw_measured what
     };
     const bool lives =
         !profile->totals_lost && !(profile->observed && !(profile->observed->info.flags & HW_ALLOCATOR_PLACES));
+    if (what == HW_MEASURED_BARS)
+        return profile->bars_recorded;
+    if (what == HW_MEASURED_LEAKS)
+        return profile->leak_search != NULL;
     if (what == HW_MEASURED_TOTALS)
         return !profile->totals_lost;
     if (!profile->llvm)
@@ -411,6 +421,35 @@ static void add_inherited(struct builder *builder, struct hw_profile_context *co
     }
 }
 
+static void add_leaks(struct builder *builder, struct hw_profile_context *contexts, struct sum *sums)
+{
+    struct hw_profile *profile = builder->profile;
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_LEAKS];
+    const struct hw_table *info = &builder->tables->of[HW_SECTION_LEAK_INFO];
+    struct hw_leak *leaks = table->entries;
+    profile->leaks = leaks;
+    profile->leak_search = info->count ? info->entries : NULL;
+    for (size_t i = 0; i < table->count; i++) {
+        if (leaks[i].context >= profile->context_entry_count || leaks[i].kind >= HW_LEAK_CLASSES) {
+            hw_problem(builder->problems,
+                       "The file is damaged: what was still reachable is of a call stack that is not "
+                       "there.");
+            continue;
+        }
+        struct hw_profile_context *context = &contexts[leaks[i].context];
+        uint64_t *const sum[HW_LEAK_CLASSES][2] = {
+            [HW_LEAK_DEFINITE] = {&context->definite_blocks, &context->definite_bytes},
+            [HW_LEAK_INDIRECT] = {&context->indirect_blocks, &context->indirect_bytes},
+            [HW_LEAK_POSSIBLE] = {&context->possible_blocks, &context->possible_bytes},
+            [HW_LEAK_REACHABLE] = {&context->reachable_blocks, &context->reachable_bytes},
+        };
+        *sum[leaks[i].kind][0] = hw_add_saturating(*sum[leaks[i].kind][0], leaks[i].blocks);
+        *sum[leaks[i].kind][1] = hw_add_saturating(*sum[leaks[i].kind][1], leaks[i].bytes);
+        sums[leaks[i].context].told = true;
+        leaks[profile->leak_count++] = leaks[i];
+    }
+}
+
 /* A forked child may access blocks that even its parent had inherited: nothing else is known of them. */
 static void tell_accessed(struct builder *builder, struct sum *sums)
 {
@@ -483,6 +522,7 @@ static bool take_contexts(struct builder *builder)
         contexts[i].id = (uint32_t)i;
     merge_mibs(builder, contexts, sums);
     add_inherited(builder, contexts, sums);
+    add_leaks(builder, contexts, sums);
     if (profile->process.flags & HW_PROCESS_FORKED)
         tell_accessed(builder, sums);
     profile->contexts = contexts;
@@ -581,6 +621,58 @@ static void take_notes(struct builder *builder)
     builder->profile->note_count = kept;
 }
 
+static int compare_regions(const void *left, const void *right)
+{
+    const struct hw_profile_region *a = left, *b = right;
+    if (a->sum.bytes != b->sum.bytes)
+        return a->sum.bytes > b->sum.bytes ? -1 : 1;
+    const int order = strcmp(a->name, b->name);
+    return order ? order : HW_ORDER(a->sum.flags & HW_REGION_THREAD, b->sum.flags & HW_REGION_THREAD);
+}
+
+static int compare_marks(const void *left, const void *right)
+{
+    const struct hw_profile_mark *a = left, *b = right;
+    return HW_ORDER(a->time_ns, b->time_ns);
+}
+
+/* What the program measured and named itself. */
+static bool take_regions(struct builder *builder)
+{
+    struct hw_profile *profile = builder->profile;
+    const struct hw_table *table = &builder->tables->of[HW_SECTION_REGIONS],
+                          *named = &builder->tables->of[HW_SECTION_MARKS];
+    const struct hw_region *entries = table->entries;
+    const struct hw_mark *moments = named->entries;
+    struct hw_profile_region *regions = hw_arena_allocate(builder->arena, table->count + 1, sizeof *regions);
+    struct hw_profile_mark *marks = hw_arena_allocate(builder->arena, named->count + 1, sizeof *marks);
+    if (!regions || !marks)
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        if (!entries[i].begun)
+            continue; /* made, and not filled yet */
+        regions[profile->region_count++] =
+            (struct hw_profile_region){.sum = entries[i],
+                                       .name = hw_profile_string(profile, entries[i].name),
+                                       .total_ns = hw_profile_ticks_to_ns(profile, entries[i].ticks),
+                                       .longest_ns = hw_profile_ticks_to_ns(profile, entries[i].most_ticks),
+                                       .first_ns = hw_profile_ticks_to_ns(profile, entries[i].first_tick),
+                                       .last_ns = hw_profile_ticks_to_ns(profile, entries[i].last_tick)};
+    }
+    for (size_t i = 0; i < named->count; i++)
+        marks[profile->mark_count++] =
+            (struct hw_profile_mark){.time_ns = hw_profile_ticks_to_ns(profile, moments[i].tick),
+                                     .live_bytes = moments[i].live_bytes,
+                                     .name = hw_profile_string(profile, moments[i].name)};
+    if (profile->region_count)
+        qsort(regions, profile->region_count, sizeof *regions, compare_regions);
+    if (profile->mark_count)
+        qsort(marks, profile->mark_count, sizeof *marks, compare_marks);
+    profile->regions = regions;
+    profile->marks = marks;
+    return true;
+}
+
 static void take_runs(struct builder *builder)
 {
     const struct hw_table *table = &builder->tables->of[HW_SECTION_RUNS];
@@ -595,11 +687,48 @@ static void take_runs(struct builder *builder)
     builder->profile->run_count = table->count;
 }
 
+/* In the process's own file the moment of a dump is that of one which was taken from outside (verb_dump.c). */
+static bool is_of_dump(const struct builder *builder, uint32_t moment)
+{
+    return moment == HW_MOMENT_DUMP && !(builder->profile->process.flags & HW_PROCESS_DUMP);
+}
+
 static void take_memory(struct builder *builder)
 {
     const struct hw_table *table = &builder->tables->of[HW_SECTION_MEMORY];
-    builder->profile->memory = table->entries;
-    builder->profile->memory_count = table->count;
+    struct hw_memory_breakdown *memory = table->entries;
+    for (size_t i = 0; i < table->count; i++)
+        if (!is_of_dump(builder, memory[i].moment))
+            memory[builder->profile->memory_count++] = memory[i];
+    builder->profile->memory = memory;
+}
+
+/* Rows of the ledger, and what was mapped; without those that refer to what is not there. */
+static void take_ledger(struct builder *builder)
+{
+    struct hw_profile *profile = builder->profile;
+    const struct hw_table *ledger = &builder->tables->of[HW_SECTION_LEDGER];
+    const struct hw_table *mappings = &builder->tables->of[HW_SECTION_MAPPINGS];
+    struct hw_ledger_row *row = ledger->entries;
+    struct hw_mapping *mapping = mappings->entries;
+    bool damaged = false;
+    for (size_t i = 0; i < ledger->count; i++) {
+        damaged |= row[i].context >= profile->context_entry_count || row[i].kind >= HW_LEDGER_KINDS;
+        if (row[i].kind >= HW_LEDGER_KINDS || is_of_dump(builder, row[i].moment))
+            continue;
+        if (row[i].context >= profile->context_entry_count)
+            row[i].context = 0;
+        row[profile->ledger_count++] = row[i];
+    }
+    for (size_t i = 0; i < mappings->count; i++) {
+        damaged |= mapping[i].context >= profile->context_entry_count;
+        if (mapping[i].context < profile->context_entry_count)
+            mapping[profile->mapping_count++] = mapping[i];
+    }
+    if (damaged)
+        hw_problem(builder->problems, "The file is damaged: who mapped memory refers to what is not there.");
+    profile->ledger = row;
+    profile->mappings = mapping;
 }
 
 /* ---- the whole ---- */
@@ -627,9 +756,11 @@ static bool build(struct builder *builder)
     take_free_stacks(builder);
     take_notes(builder);
     take_memory(builder);
+    take_ledger(builder);
     take_runs(builder);
     /* Contexts come last: the ages of live blocks are counted up to the latest moment that the file speaks of. */
-    if (!take_timeline(builder) || !take_contexts(builder) ||
+    if (!take_timeline(builder) || !take_regions(builder) || !take_contexts(builder) ||
+        !hw_profile_take_threads(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_accesses(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_samples(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_allocator(profile, builder->arena, builder->tables, builder->problems, builder->last_tick) ||
@@ -638,9 +769,14 @@ static bool build(struct builder *builder)
         !hw_profile_take_fields(profile, builder->arena, builder->tables, builder->problems) ||
         !hw_profile_take_symbols(profile, builder->arena, builder->tables, builder->problems))
         return false;
+    hw_profile_take_keeps(profile, builder->tables, builder->problems);
+    hw_profile_take_contents(profile, builder->tables, builder->problems);
+    hw_profile_take_pins(profile, builder->tables, builder->problems);
     raise_peak(profile);
     hw_profile_fit_observed(profile);
     hw_profile_fit_sampled_peak(profile);
+    if (!hw_profile_take_distributions(profile, builder->arena, builder->tables, builder->problems))
+        return false;
     profile->duration_ns = hw_profile_ticks_to_ns(profile, builder->last_tick);
     profile->peak_time_ns = hw_profile_ticks_to_ns(profile, profile->process.peak_tick);
     return !builder->arena->failed;

@@ -11,6 +11,23 @@
 bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
+/* ---- model_threads.c ---- */
+
+/* Fills PROFILE's threads; its process, maps and contexts are there already. False when the memory does not suffice. */
+bool hw_profile_take_threads(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                             struct hw_problems *problems);
+
+/* ---- model_keeps.c ---- */
+
+/* Fills who keeps blocks; maps and context entries are there already. */
+void hw_profile_take_pins(struct hw_profile *profile, const struct hw_tables *tables, struct hw_problems *problems);
+void hw_profile_take_keeps(struct hw_profile *profile, const struct hw_tables *tables, struct hw_problems *problems);
+
+/* ---- model_contents.c ---- */
+
+/* Fills what blocks hold; context entries are there already. */
+void hw_profile_take_contents(struct hw_profile *profile, const struct hw_tables *tables, struct hw_problems *problems);
+
 /* ---- model_samples.c ---- */
 
 /* Fills PROFILE's part of sampled accesses in the same way. */
@@ -51,6 +68,12 @@ bool hw_profile_take_inside(struct hw_profile_inside *inside, const struct hw_pr
 
 /* Sampled runs: makes the peak, its variance and the shares of contexts of what the two halves say. */
 void hw_profile_fit_sampled_peak(struct hw_profile *profile);
+
+/* ---- model_distributions.c ---- */
+
+/* Fills the bars of sizes and lifetimes; contexts have their final numbers. */
+bool hw_profile_take_distributions(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
+                                   struct hw_problems *problems);
 
 /* ---- invariants.c ---- */
 

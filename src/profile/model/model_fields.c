@@ -121,6 +121,19 @@ static void take_new_struct(struct taker *taker, const struct hw_struct *entry)
     }
 }
 
+bool hw_profile_is_library_type(const char *name)
+{
+    static const char *const known[] = {
+#define HW_LIBRARY_TYPE(type) type,
+#include "profile/library_types.def"
+    };
+    const size_t length = strcspn(name, "<");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i]) == length && !strncmp(known[i], name, length))
+            return true;
+    return false;
+}
+
 /* Adds what ENTRY, a struct that is the last one of those taken, has of its own. */
 static void add_struct(struct taker *taker, uint32_t index, const struct hw_struct *entry)
 {
@@ -128,7 +141,7 @@ static void add_struct(struct taker *taker, uint32_t index, const struct hw_stru
     uint32_t number = (uint32_t)fields->struct_count - 1;
     struct hw_profile_struct *to = &fields->structs[number];
     const struct hw_field *table = taker->tables->of[HW_SECTION_FIELDS].entries;
-    to->flags |= entry->flags;
+    to->flags |= entry->flags | (hw_profile_is_library_type(to->name) ? HW_STRUCT_OUTSIDE : 0);
     taker->struct_of[index] = number;
     for (uint32_t i = 0; i < entry->field_count; i++) {
         struct hw_profile_field *field = &fields->fields[to->first_field + i];

@@ -65,33 +65,64 @@ static void decide(const struct hw_view *view, const struct hw_diff *diff, struc
         rank_contexts(view, diff, check);
 }
 
+/* A rate breaks its limit if its whole interval is above it. It is that of the whole heap, or, where they are known
+ * better, of the places that grow steadily: what rises and falls in others would hide them. */
+static void decide_growth(struct hw_check *check)
+{
+    const struct hw_growth *growth = check->growth;
+    const struct hw_trend *whole = &growth->whole.trend;
+    const double limit = (double)check->limit;
+    double rate = whole->rate, low = whole->low, high = whole->high;
+    check->steady = growth->steady && growth->steady_low > low;
+    if (check->steady) {
+        rate = growth->steady_rate;
+        low = growth->steady_low;
+        high = growth->steady_high;
+    }
+    check->value = rate > 0 ? (uint64_t)llround(rate) : 0;
+    check->uncertainty = fmax(high - rate, rate - low);
+    check->verdict = low > limit ? HW_BROKEN : high > limit || whole->high > limit ? HW_UNCERTAIN : HW_KEPT;
+    check->context_count = 0;
+    for (size_t i = 0; check->verdict != HW_KEPT && i < growth->steady; i++)
+        rank(check, growth->rows[i].context, (uint64_t)llround(growth->rows[i].trend.rate));
+}
+
 void hw_check_run(const struct hw_view *view, const struct hw_diff *diff, struct hw_check *checks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        decide(view, diff, &checks[i]);
+        if (checks[i].growth)
+            decide_growth(&checks[i]);
+        else
+            decide(view, diff, &checks[i]);
 }
 
 /* ---- words ---- */
 
-static const char *amount(char *buffer, enum hw_measure_id id, uint64_t value)
+static const char *amount(char *buffer, const struct hw_check *check, uint64_t value)
 {
-    return hw_measures[id].unit == HW_UNIT_BYTES ? hw_human_bytes(buffer, value) : hw_human_count(buffer, value);
+    if (hw_measures[check->id].unit != HW_UNIT_BYTES)
+        return hw_human_count(buffer, value);
+    hw_human_bytes(buffer, value);
+    return check->growth ? strcat(buffer, "/s") : buffer;
 }
 
 /* "31.6 MiB live at the peak, more than 30.0 MiB". */
 static void describe(const struct hw_check *check, struct hw_buffer *out)
 {
     char value[HW_HUMAN], limit[HW_HUMAN], old[HW_HUMAN], around[HW_HUMAN];
-    amount(limit, check->id, check->limit);
-    hw_buffer_add(out, "%s %s", amount(value, check->id, check->value), hw_measures[check->id].title);
+    amount(limit, check, check->limit);
+    hw_buffer_add(out, "%s %s", amount(value, check, check->value),
+                  check->steady   ? "is how fast places grow steadily"
+                  : check->growth ? "is how fast the heap grows"
+                                  : hw_measures[check->id].title);
     if (check->uncertainty > 0)
-        hw_buffer_add(out, " (estimated to within %s)", amount(around, check->id, (uint64_t)ceil(check->uncertainty)));
+        hw_buffer_add(out, " (estimated to within %s)", amount(around, check, (uint64_t)ceil(check->uncertainty)));
     if (check->verdict == HW_UNCERTAIN)
         hw_buffer_add(out, ": too close to the limit of %s to decide", limit);
     else
         hw_buffer_add(out, ", %s %s", check->verdict == HW_BROKEN ? "more than" : "at most", limit);
     if (check->baseline)
-        hw_buffer_add(out, " (%s before, and %g %%)", amount(old, check->id, check->old), check->tolerance);
+        hw_buffer_add(out, " (%s before + %g %%)", amount(old, check, check->old), check->tolerance);
 }
 
 /* ---- text ---- */
@@ -101,7 +132,7 @@ static void print_context(struct hw_text *text, const struct hw_check *check, si
     const struct hw_page *page = &text->page;
     const struct hw_view_context *context = &text->view->contexts[check->contexts[index]];
     char value[HW_HUMAN + 1] = "+";
-    amount(value + check->baseline, check->id, check->shares[index]);
+    amount(value + (check->baseline || check->growth), check, check->shares[index]);
     fprintf(page->stream, "            %11s %8s  ", value,
             HW_PERCENT((double)check->shares[index], (double)(check->baseline ? check->old : check->value)));
     if (!hw_text_load(text, context->sum.leaf)) {
@@ -118,7 +149,7 @@ static void print_context(struct hw_text *text, const struct hw_check *check, si
     }
     fputc('\n', page->stream);
     /* One function may allocate for many: its caller distinguishes the stacks. */
-    if (text->fold.headline + 1 >= text->stack.count)
+    if (text->fold.headline + 1 >= hw_stack_without_start(&text->stack))
         return;
     frame = &text->stack.frames[text->fold.headline + 1];
     hw_page_pad(page, 34);
@@ -168,7 +199,8 @@ static void print_check(struct json_writer *writer, const struct hw_check *check
         [HW_KEPT] = "kept", [HW_UNCERTAIN] = "uncertain", [HW_BROKEN] = "broken"};
     fprintf(writer->stream,
             "{\"name\":\"%s\",\"measure\":\"%s\",\"verdict\":\"%s\",\"value\":%" PRIu64 ",\"limit\":%" PRIu64,
-            check->name, hw_measures[check->id].key, verdicts[check->verdict], check->value, check->limit);
+            check->name, check->growth ? "growth" : hw_measures[check->id].key, verdicts[check->verdict], check->value,
+            check->limit);
     if (check->baseline)
         fprintf(writer->stream, ",\"baseline\":%" PRIu64 ",\"tolerance_percent\":%g", check->old, check->tolerance);
     if (check->uncertainty > 0)
@@ -177,7 +209,7 @@ static void print_check(struct json_writer *writer, const struct hw_check *check
     for (size_t i = 0; i < check->context_count; i++) {
         const struct hw_view_context *context = &writer->view->contexts[check->contexts[i]];
         fprintf(writer->stream, "%s{\"id\":%u,\"%s\":%" PRIu64 ",", i ? ",\n" : "\n", (unsigned)context->sum.id,
-                check->baseline ? "grown" : "value", check->shares[i]);
+                check->baseline || check->growth ? "grown" : "value", check->shares[i]);
         hw_json_stack(writer, context->sum.leaf);
         fputc('}', writer->stream);
     }
@@ -252,10 +284,10 @@ static void print_annotation(struct hw_text *text, const struct hw_check *check,
     for (size_t i = 0; i < check->context_count; i++) {
         char value[HW_HUMAN];
         hw_buffer_add(&message, "%s%s by ",
-                      i                 ? ", "
-                      : check->baseline ? "; grown: "
-                                        : "; most of it: ",
-                      amount(value, check->id, check->shares[i]));
+                      i                                  ? ", "
+                      : check->baseline || check->growth ? "; grown: "
+                                                         : "; most of it: ",
+                      amount(value, check, check->shares[i]));
         if (!hw_text_load(text, text->view->contexts[check->contexts[i]].sum.leaf)) {
             hw_buffer_add(&message, "an unknown stack");
             continue;

@@ -3,6 +3,7 @@
 #define HW_REPORT_COMPARE_CHECK_H
 
 #include "report/compare/diff.h"
+#include "report/compare/growth.h"
 
 enum hw_verdict {
     HW_KEPT,
@@ -19,12 +20,15 @@ struct hw_check {
     enum hw_measure_id id;
     bool baseline; /* the limit is the old value and TOLERANCE percent */
     double tolerance;
-    uint64_t limit; /* of a baseline set by hw_check_run */
+    uint64_t limit;                 /* of a baseline set by hw_check_run */
+    const struct hw_growth *growth; /* of what the rate is limited, in bytes by second; NULL: ID is */
     /* What came of it. */
     uint64_t value, old;
-    double uncertainty; /* of value - limit; 0: none */
+    double uncertainty; /* of value - limit; 0: none. Of a rate the farther end of its interval */
     enum hw_verdict verdict;
-    uint32_t contexts[HW_CHECK_SHOWN]; /* of the view, with most of it; against a baseline those that grew most */
+    bool steady;                       /* VALUE is that of the places that grow steadily, not of the whole heap */
+    uint32_t contexts[HW_CHECK_SHOWN]; /* of the view, with most of it; against a baseline, and of a rate, those that
+                                          grew most */
     uint64_t shares[HW_CHECK_SHOWN];   /* their values; against a baseline by how much they grew */
     size_t context_count;
 };

@@ -114,7 +114,7 @@ static uint32_t name_of(struct builder *builder, enum hw_diff_side side, const s
         hw_buffer_add(&builder->text, "\001"); /* no name of a function */
         module_name(&builder->text, module->name);
         if (builder->same_build[side][location->module])
-            hw_buffer_add(&builder->text, "+%" PRIx64, location->address);
+            hw_buffer_add(&builder->text, "+0x%" PRIx64, location->address);
     } else {
         hw_buffer_add(&builder->text, "\001generated code");
     }
@@ -564,17 +564,20 @@ static void nameless_notes(const struct hw_diff *diff, struct hw_buffer *out)
 /* What is not shown of either. */
 static void selection_notes(const struct hw_diff *diff, struct hw_buffer *out)
 {
+    static const char *const names[] = {"The old profile", "The new profile", "Both profiles"};
+    struct hw_buffer sentences[HW_SIDES] = {{0}};
+    for (int side = 0; side < HW_SIDES; side++)
+        hw_selection(diff->view[side], &sentences[side]);
+    const bool same = !strcmp(hw_buffer_text(&sentences[HW_OLD]), hw_buffer_text(&sentences[HW_NEW]));
     for (int side = 0; side < HW_SIDES; side++) {
-        struct hw_buffer sentences = {0};
-        hw_selection(diff->view[side], &sentences);
-        for (const char *at = hw_buffer_text(&sentences); *at;) {
+        for (const char *at = same && side ? "" : hw_buffer_text(&sentences[side]); *at;) {
             const size_t size = strcspn(at, "\n") + 1;
-            hw_buffer_add(out, side == HW_OLD ? "The old profile: " : "The new profile: ");
+            hw_buffer_add(out, "%s: ", names[same ? HW_SIDES : side]);
             hw_buffer_bytes(out, at, size);
             at += size;
         }
-        out->failed |= sentences.failed;
-        hw_buffer_free(&sentences);
+        out->failed |= sentences[side].failed;
+        hw_buffer_free(&sentences[side]);
     }
 }
 
@@ -589,6 +592,10 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
     if (runs_of(old) != runs_of(new))
         hw_buffer_add(out, "They add up different numbers of runs (%s, %s): sums grow with the runs.\n",
                       HW_COUNT(runs_of(old)), HW_COUNT(runs_of(new)));
+    if (a->process.pid == b->process.pid && a->process.start_realtime_ns == b->process.start_realtime_ns &&
+        a->process.start_realtime_ns && a->duration_ns != b->duration_ns && !hw_is_merged(a) && !hw_is_merged(b))
+        hw_buffer_add(out, "They are two moments of one run: heapwise report --growth shows what grew in between, how "
+                           "fast, and who keeps it.\n");
     if (a->running || b->running)
         hw_buffer_add(out, "A process was still running: its profile goes up to the moment when it was read.\n");
     const char *first = basename(a->executable ? a->executable : ""),

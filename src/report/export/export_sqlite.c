@@ -16,6 +16,10 @@
 #include "base/index.h"
 #include "report/export/sqlite_schema.h"
 #include "report/view/frame_roles.h"
+#include "report/view/contents.h"
+#include "report/view/keeps.h"
+#include "report/view/memory_parts.h"
+#include "report/view/pins.h"
 
 struct database {
     const struct hw_view *view;
@@ -162,8 +166,6 @@ static void put_profile(struct database *database, const struct hw_export_option
 
 static void put_timeline(struct database *database)
 {
-    static const char *const moments[] = {
-        [HW_MOMENT_PEAK] = "peak", [HW_MOMENT_END] = "end", [HW_MOMENT_DUMP] = "dump"};
     const struct hw_profile *profile = database->view->profile;
     sqlite3_stmt *put = statement(database, "INSERT INTO timeline VALUES(?, ?, ?, ?, ?)");
     for (size_t i = 0; i < profile->timeline_count; i++) {
@@ -173,11 +175,11 @@ static void put_timeline(struct database *database)
     }
     sqlite3_finalize(put);
     put = statement(database, "INSERT INTO memory VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+    for (uint32_t i = 0; hw_view_moment_key(i); i++) {
         const struct hw_memory_breakdown *memory = hw_view_memory(database->view, (enum hw_memory_moment)i);
         if (memory)
-            insert(database, put, "tuuuuuuui", moments[i], memory->rss, memory->heap, memory->file, memory->stack,
-                   memory->runtime, memory->other, memory->swap, memory->live_bytes);
+            insert(database, put, "tuuuuuuui", hw_view_moment_key(i), memory->rss, memory->heap, memory->file,
+                   memory->stack, memory->runtime, memory->other, memory->swap, memory->live_bytes);
     }
     sqlite3_finalize(put);
 }
@@ -264,7 +266,7 @@ static void put_frames(struct database *database)
                    (uint64_t)function_id(database, functions, (uint32_t)i, k), location->module != HW_NONE,
                    (uint64_t)location->module + 1, !hw_view_llvm_frame(view, location), location->address, symbol->file,
                    symbol->line != 0, (uint64_t)symbol->line, symbol->column != 0, (uint64_t)symbol->column,
-                   (uint64_t)symbol->inlined, (uint64_t)!!(hw_location_role(location, k) & HW_FRAME_WRAPPER));
+                   (uint64_t)symbol->inlined, (uint64_t) !!(hw_location_role(location, k) & HW_FRAME_WRAPPER));
         }
     }
     sqlite3_finalize(functions);
@@ -377,6 +379,244 @@ static void put_contexts(struct database *database)
     sqlite3_finalize(sampled);
 }
 
+/* Ids are the places in the list of the JSON report, from 0. */
+static void put_threads(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    const struct hw_profile *profile = view->profile;
+    const bool sampled = hw_view_sampled(view), merged = hw_is_merged(profile);
+    sqlite3_stmt *put = statement(
+        database, "INSERT INTO threads VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *starts = statement(database, "INSERT OR IGNORE INTO thread_starts VALUES(?, ?, ?)");
+    sqlite3_stmt *places = statement(database, "INSERT INTO context_threads VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < view->thread_count; i++) {
+        const struct hw_view_thread *thread = &view->threads[i];
+        const struct hw_profile_thread *is = thread->is;
+        const bool start = thread->location != HW_NONE && !(is->flags & HW_THREAD_ROUTINES);
+        insert(database, put, "uttkuukkuuukkuiiiuuuuukk", (uint64_t)i, known_text(is->name),
+               hw_view_thread_key(is->flags), start,
+               start ? (uint64_t)database->first_frame[thread->location] + thread->frame : (uint64_t)0, is->threads,
+               (uint64_t) !!(is->flags & HW_THREAD_NAMES), !merged && !(is->flags & HW_THREAD_HANDLERS), is->start_ns,
+               is->end_ns != 0, is->end_ns, (uint64_t)(sampled || profile->observed), is->allocations, is->frees,
+               !sampled, is->reallocations, !sampled, is->temporary, is->bytes, is->peak_bytes, is->live_blocks,
+               is->live_bytes, is->freed_by_others, is->freed_by_others_bytes, is->freed_of_others,
+               is->freed_of_others_bytes, is->owner_unknown, is->starter != HW_NONE, (uint64_t)is->starter,
+               thread->started != 0, (uint64_t)is->context);
+        if (thread->started && load(database, thread->started))
+            put_stack(database, starts, is->context);
+    }
+    for (size_t i = 0; i < profile->thread_place_count; i++) {
+        const struct hw_profile_thread_place *place = &profile->thread_places[i];
+        const struct hw_view_context *context = hw_view_context_of(view, place->context);
+        if (!context)
+            continue;
+        bind(database, places, 1, "uuuuuu", (uint64_t)place->context, (uint64_t)place->thread, (uint64_t)place->several,
+             place->allocations, place->frees, place->bytes);
+        if (context->sum.freed_by_others || place->resized)
+            bind(database, places, 7, "kk", false, (uint64_t)0, false, (uint64_t)0);
+        else
+            bind(database, places, 7, "ii", place->live_bytes, place->peak_bytes);
+        step(database, places);
+    }
+    sqlite3_finalize(put);
+    sqlite3_finalize(starts);
+    sqlite3_finalize(places);
+}
+
+/* Ids are those of the JSON report. */
+static void put_keeps(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    const struct hw_view_keeps *keeps = view->keeps;
+    struct hw_buffer name = {0};
+    if (!keeps)
+        return;
+    sqlite3_stmt *put = statement(database, "INSERT INTO keepers VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (uint32_t i = 1; i < keeps->keeper_count; i++) {
+        const struct hw_view_keeper *keeper = &keeps->keepers[i];
+        const bool module = keeper->module != HW_NONE;
+        if (keeper->kind == HW_KEEPER_NONE)
+            continue;
+        hw_buffer_clear(&name);
+        hw_keeper_name(view, i, &name);
+        insert(database, put, "ukttktktkuuuuut", (uint64_t)i, keeper->parent != 0, (uint64_t)keeper->parent,
+               hw_keeper_key(keeper->kind), hw_buffer_text(&name), module, (uint64_t)keeper->module + 1, keeper->symbol,
+               module, keeper->offset, known_text(keeper->thread), keeper->tid != 0, (uint64_t)keeper->tid,
+               keeper->pointers, keeper->blocks, keeper->bytes, keeper->retained_blocks, keeper->retained_bytes,
+               keeper->type);
+    }
+    sqlite3_finalize(put);
+    put = statement(database, "INSERT INTO kept VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < keeps->kept_count; i++) {
+        const struct hw_view_kept *kept = &keeps->kept[i];
+        const bool shown = kept->context != HW_NONE, reached = kept->way != HW_NONE;
+        insert(database, put, "ukuuuuukkk", (uint64_t)i, shown,
+               shown ? (uint64_t)view->contexts[kept->context].sum.id : (uint64_t)0, (uint64_t)kept->keeper,
+               kept->blocks, kept->bytes, kept->retained_blocks, kept->retained_bytes, kept->dominator != HW_NONE,
+               (uint64_t)kept->dominator, reached, (uint64_t)kept->way, reached, (uint64_t)kept->distance);
+    }
+    sqlite3_finalize(put);
+    put = statement(database, "INSERT INTO keep_edges VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < keeps->edge_count; i++) {
+        const struct hw_keep_edge *edge = &keeps->edges[i];
+        const bool keeper = edge->flags & HW_KEEP_FROM_KEEPER;
+        insert(database, put, "ukkukuuuu", (uint64_t)i, keeper, (uint64_t)edge->from, !keeper, (uint64_t)edge->from,
+               (uint64_t)edge->to, !keeper, (uint64_t)edge->offset, edge->pointers, edge->blocks, edge->bytes,
+               (uint64_t) !!(edge->flags & HW_KEEP_MOMENTARY));
+    }
+    sqlite3_finalize(put);
+    database->failed |= name.failed;
+    hw_buffer_free(&name);
+}
+
+/* ---- what blocks hold ---- */
+
+static void put_contents(struct database *database)
+{
+    const struct hw_profile *profile = database->view->profile;
+    struct hw_buffer bytes = {0};
+    sqlite3_stmt *put =
+        statement(database, "INSERT INTO contents VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < profile->content_count; i++) {
+        const struct hw_contents *sum = &profile->contents[i];
+        if (hw_view_context_of(database->view, sum->context))
+            insert(database, put, "uuuuuuuuuuuuuuuuuu", (uint64_t)sum->context, sum->blocks, sum->bytes,
+                   sum->identical_blocks, sum->identical_bytes, sum->repeated, sum->zero_blocks, sum->zero_bytes,
+                   sum->never_written_bytes, sum->absent_bytes, sum->tail_blocks, sum->unused_tail_bytes,
+                   sum->avoidable_bytes, sum->avoidable_copies, sum->avoidable_zeros, sum->avoidable_ends,
+                   sum->unread_bytes, sum->identical_error);
+    }
+    sqlite3_finalize(put);
+    put = statement(database, "INSERT INTO content_examples VALUES(?, ?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < profile->content_example_count; i++) {
+        const struct hw_content_example *example = &profile->content_examples[i];
+        const bool of_all = example->context == HW_NONE;
+        if (!of_all && !hw_view_context_of(database->view, example->context))
+            continue;
+        hw_buffer_clear(&bytes);
+        const bool text = hw_content_text(example, &bytes);
+        insert(database, put, "ukuuktt", (uint64_t)i + 1, !of_all, (uint64_t)example->context, example->size,
+               example->copies, example->here != 0, example->here,
+               example->shown && text ? hw_buffer_text(&bytes) : NULL,
+               example->shown && !text ? hw_buffer_text(&bytes) : NULL);
+    }
+    sqlite3_finalize(put);
+    database->failed |= bytes.failed;
+    hw_buffer_free(&bytes);
+}
+
+/* ---- what RSS is made of ---- */
+
+/* The table of moments has one entry for each that has a name, the latest. */
+static bool is_shown(const struct hw_view *view, const struct hw_memory_breakdown *memory)
+{
+    return memory->moment == HW_MOMENT_TIME || (hw_view_moment_key(memory->moment) &&
+                                                hw_view_memory(view, (enum hw_memory_moment)memory->moment) == memory);
+}
+
+static void put_memory_times(struct database *database)
+{
+    const struct hw_profile *profile = database->view->profile;
+    sqlite3_stmt *put = statement(database, "INSERT INTO memory_times VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *put_part = statement(database, "INSERT INTO memory_parts VALUES(?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < profile->memory_count; i++) {
+        const struct hw_memory_breakdown *memory = &profile->memory[i];
+        const bool known = memory->known & HW_MEMORY_LEDGER, group = memory->known & HW_MEMORY_CGROUP;
+        if (!is_shown(database->view, memory))
+            continue;
+        insert(database, put, "utuuiukkkkkk", (uint64_t)i + 1, hw_view_moment_key(memory->moment),
+               hw_profile_ticks_to_ns(profile, memory->tick), memory->rss, memory->live_bytes, memory->swap, known,
+               memory->page_tables, known, memory->pss, known, memory->huge, group, memory->cgroup,
+               memory->known & HW_MEMORY_CGROUP_PEAK, memory->cgroup_peak, group && memory->cgroup_limit,
+               memory->cgroup_limit);
+        for (size_t k = 0; k < hw_memory_part_count; k++)
+            insert(database, put_part, "uutti", (uint64_t)i + 1, (uint64_t)k, hw_memory_parts[k].key,
+                   hw_memory_parts[k].label, hw_memory_parts[k].value(memory));
+    }
+    sqlite3_finalize(put);
+    sqlite3_finalize(put_part);
+}
+
+static void put_ledger(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    const struct hw_profile *profile = view->profile;
+    struct hw_buffer title = {0};
+    sqlite3_stmt *put = statement(database, "INSERT INTO ledger VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *stacks = statement(database, "INSERT INTO ledger_stacks VALUES(?, ?, ?)");
+    for (size_t i = 0; i < profile->ledger_count && !database->failed; i++) {
+        const struct hw_ledger_row *row = &profile->ledger[i];
+        const struct hw_memory_breakdown *memory =
+            hw_view_moment_key(row->moment) ? hw_view_memory(view, (enum hw_memory_moment)row->moment) : NULL;
+        hw_ledger_title(profile, row, &title);
+        insert(database, put, "uktttkuuuuuuu", (uint64_t)i + 1, memory != NULL,
+               memory ? (uint64_t)(memory - profile->memory) + 1 : (uint64_t)0, hw_ledger_kinds[row->kind].key,
+               hw_buffer_text(&title), row->name ? hw_profile_string(profile, row->name) : NULL, row->tid != 0,
+               (uint64_t)row->tid, (uint64_t)row->mappings, row->bytes, row->resident, row->own, row->pss, row->swap,
+               row->huge);
+        if (view->ledger_leaves[i] && load(database, view->ledger_leaves[i]))
+            put_stack(database, stacks, (uint64_t)i + 1);
+    }
+    sqlite3_finalize(put);
+    sqlite3_finalize(stacks);
+    put = statement(database, "INSERT INTO mappings VALUES(?, ?, ?, ?, ?)");
+    stacks = statement(database, "INSERT INTO mapping_stacks VALUES(?, ?, ?)");
+    for (size_t i = 0; i < profile->mapping_count && !database->failed; i++) {
+        const struct hw_mapping *mapping = &profile->mappings[i];
+        insert(database, put, "uuuuu", (uint64_t)i + 1, mapping->calls, mapping->bytes, mapping->mapped_bytes,
+               mapping->peak_bytes);
+        if (view->mapping_leaves[i] && load(database, view->mapping_leaves[i]))
+            put_stack(database, stacks, (uint64_t)i + 1);
+    }
+    sqlite3_finalize(put);
+    sqlite3_finalize(stacks);
+    database->failed |= title.failed;
+    hw_buffer_free(&title);
+}
+
+/* What keeps pages resident. */
+static void put_pinned(struct database *database)
+{
+    const struct hw_profile *profile = database->view->profile;
+    const struct hw_heap_pages *heap = hw_pins_pages(profile);
+    size_t count;
+    if (!heap)
+        return;
+    sqlite3_stmt *put = statement(database, "INSERT INTO heap_pages VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    insert(database, put, "uuuukkukuuuu", hw_profile_ticks_to_ns(profile, heap->tick), heap->walk_ns, heap->blocks,
+           heap->requested_bytes, heap->flags & HW_HEAP_PAGES_ROUNDING, heap->rounding_bytes,
+           heap->flags & HW_HEAP_PAGES_GLIBC, heap->header_bytes, heap->absent_bytes,
+           !(heap->flags & HW_HEAP_PAGES_MINCORE), heap->swapped_bytes, heap->resident_bytes, heap->live_pages,
+           heap->free_bytes, heap->kept_bytes);
+    sqlite3_finalize(put);
+    put = statement(database, "INSERT INTO page_occupancy VALUES(?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < profile->occupancy_count; i++) {
+        const struct hw_occupancy *in = &profile->occupancy[i];
+        insert(database, put, "tuuuu", hw_piece_keys[in->unit], (uint64_t)in->tenths * 10, in->pieces,
+               in->resident_bytes, in->live_bytes);
+    }
+    sqlite3_finalize(put);
+    put = statement(database, "INSERT INTO pinned VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
+    const struct hw_pin **pins = hw_pins_sorted(database->view, &count);
+    database->failed |= !pins;
+    for (size_t i = 0; pins && i < count; i++)
+        insert(database, put, "uuuuuuuu", (uint64_t)pins[i]->context, pins[i]->pinned_bytes, pins[i]->pages,
+               pins[i]->live_bytes, pins[i]->blocks, pins[i]->own_bytes, pins[i]->sole_pages, pins[i]->sole_free_bytes);
+    free(pins);
+    sqlite3_finalize(put);
+    put = statement(database, "INSERT INTO page_groups VALUES(?, ?, ?)");
+    sqlite3_stmt *members = statement(database, "INSERT INTO page_group_contexts VALUES(?, ?)");
+    for (size_t i = 0; i < profile->page_group_count; i++) {
+        const struct hw_page_group *group = &profile->page_groups[i];
+        insert(database, put, "uuu", (uint64_t)i + 1, group->pages, group->live_bytes);
+        for (size_t k = 0; k < HW_PAGE_GROUP_CONTEXTS && group->contexts[k] != HW_NONE; k++)
+            if (hw_view_context_of(database->view, group->contexts[k]))
+                insert(database, members, "uu", (uint64_t)i + 1, (uint64_t)group->contexts[k]);
+    }
+    sqlite3_finalize(put);
+    sqlite3_finalize(members);
+}
+
 /* Accesses by position in blocks: of 8 bytes, or periods of 4. Words without any are left out. */
 static void put_words(struct database *database)
 {
@@ -397,6 +637,34 @@ static void put_words(struct database *database)
                        false, (uint64_t)0, true, run->read_periods[k], true, run->written_periods[k]);
     }
     sqlite3_finalize(put);
+}
+
+/* ---- sizes and lifetimes ---- */
+
+static void put_distributions(struct database *database)
+{
+    const struct hw_view *view = database->view;
+    const bool live = hw_view_measured(view, HW_MEASURED_LIVE), peak = hw_view_measured(view, HW_MEASURED_PEAK);
+    sqlite3_stmt *sizes = statement(database, "INSERT INTO sizes VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    sqlite3_stmt *lives = statement(database, "INSERT INTO lifetimes VALUES(?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < view->size_bar_count; i++) {
+        const struct hw_profile_size_bar *bar = &view->size_bars[i];
+        const bool known = bar->bucket != HW_SIZE_BUCKET_UNKNOWN;
+        insert(database, sizes, "uukkukukkkk", (uint64_t)view->contexts[bar->context].sum.id, (uint64_t)bar->bucket,
+               known, hw_size_bucket_least(bar->bucket), known && bar->bucket < HW_SIZE_BUCKET_LAST,
+               hw_size_bucket_most(bar->bucket), bar->allocations, !hw_view_sampled(view), bar->reallocations,
+               bar->bytes, live, (uint64_t)bar->live_blocks, live, (uint64_t)bar->live_bytes, peak,
+               (uint64_t)bar->peak_blocks, peak, (uint64_t)bar->peak_bytes);
+    }
+    for (size_t i = 0; i < view->life_bar_count; i++) {
+        const struct hw_profile_life_bar *bar = &view->life_bars[i];
+        const bool known = bar->life < HW_LIFETIME_UNKNOWN;
+        insert(database, lives, "uukkuu", (uint64_t)view->contexts[bar->context].sum.id, (uint64_t)bar->life, known,
+               hw_lifetime_bar_least(bar->life), known && bar->life + 1 < HW_LIFETIME_BARS,
+               known ? hw_lifetime_bar_least(bar->life + 1) : 0, bar->frees, bar->bytes);
+    }
+    sqlite3_finalize(sizes);
+    sqlite3_finalize(lives);
 }
 
 /* ---- data ---- */
@@ -489,7 +757,14 @@ static bool make(struct database *database, const struct hw_export_options *opti
     put_modules(database);
     put_frames(database);
     put_contexts(database);
+    put_threads(database);
+    put_keeps(database);
+    put_contents(database);
+    put_memory_times(database);
+    put_ledger(database);
+    put_pinned(database);
     put_words(database);
+    put_distributions(database);
     put_globals(database);
     put_structs(database);
     put_findings(database);

@@ -11,6 +11,7 @@
 #include "report/view/frame_roles.h"
 #include "report/view/merged.h"
 #include "report/view/rules.h"
+#include "report/view/suppressions.h"
 #include "report/words/not_observed.h"
 
 static void set_build_id(struct json_writer *writer, json_t *object, const struct hw_view_module *module)
@@ -270,6 +271,19 @@ void hw_json_stack(struct json_writer *writer, uint32_t leaf)
     fputc(']', writer->stream);
 }
 
+void hw_json_with_stack(struct json_writer *writer, json_t *object, uint32_t leaf, bool first)
+{
+    struct hw_buffer members = {0};
+    hw_buffer_json(&members, object, JSON_STYLE);
+    fputs(first ? "\n{" : ",\n{", writer->stream);
+    hw_json_stack(writer, leaf);
+    writer->failed |= members.failed;
+    if (!members.failed)
+        fprintf(writer->stream, ",%s", members.data + 1); /* without its brace */
+    hw_buffer_free(&members);
+    json_decref(object);
+}
+
 /* ---- contexts ---- */
 
 void hw_json_numbers(struct json_writer *writer, json_t *object, const struct hw_profile_context *sum,
@@ -350,6 +364,7 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     set_text(writer, object, "type", hw_view_type(writer->view, sum));
     json_t *counts = counts_of(writer, object, sum->samples);
     set_counts(writer, counts, sum);
+    hw_json_context_distributions(writer, counts, context->index);
     if (sum->access)
         hw_json_accesses(writer, counts, context);
     if (writer->view->sampled)
@@ -357,6 +372,7 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     if (writer->view->side_count)
         set(writer, object, "sides", hw_json_sides(writer, context->index, 0));
     hw_json_numbers(writer, object, sum, HW_GROUP_THREADS);
+    hw_json_by_thread(writer, object, sum);
     hw_json_numbers(writer, object, sum, HW_GROUP_FIRST);
     set_last(writer, object, "last_alloc", sum->allocations, sum->last_alloc_ns, sum->last_alloc_cpu);
     set_last(writer, object, "last_free", sum->frees, sum->last_free_ns, sum->last_free_cpu);
@@ -366,6 +382,11 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
         json_t *inherited = json_object();
         hw_json_numbers(writer, inherited, sum, HW_GROUP_INHERITED);
         set(writer, object, "inherited", inherited);
+    }
+    if (hw_view_measured(writer->view, HW_MEASURED_LEAKS)) {
+        json_t *leaks = json_object();
+        hw_json_numbers(writer, leaks, sum, HW_GROUP_LEAKS);
+        set(writer, object, "leaks", leaks);
     }
     hide_unmeasured(writer, object);
     return object;
@@ -449,33 +470,152 @@ static void print_timeline(struct json_writer *writer)
     fputs("\n]", writer->stream);
 }
 
-static void print_memory(struct json_writer *writer)
+/* Live blocks of each place by whether the program could still reach them; and how that was found out. */
+static bool is_suppressed(const struct hw_view *view, const struct hw_leak *leak)
 {
-    static const char *const moments[] = {
-        [HW_MOMENT_PEAK] = "peak", [HW_MOMENT_END] = "end", [HW_MOMENT_DUMP] = "dump"};
+    const struct hw_view_context *context = view->suppressions ? hw_view_context_of(view, leak->context) : NULL;
+    if (!context)
+        return false;
+    const uint64_t left[HW_LEAK_CLASSES] = {[HW_LEAK_DEFINITE] = context->sum.definite_blocks,
+                                            [HW_LEAK_INDIRECT] = context->sum.indirect_blocks,
+                                            [HW_LEAK_POSSIBLE] = context->sum.possible_blocks,
+                                            [HW_LEAK_REACHABLE] = leak->blocks};
+    return left[leak->kind] == 0;
+}
+
+static void print_suppressions(struct json_writer *writer)
+{
+    const struct hw_view *view = writer->view;
+    if (!view->suppressions)
+        return;
     json_t *array = json_array();
-    for (int i = 0; i < (int)(sizeof moments / sizeof *moments); i++) {
-        const struct hw_memory_breakdown *memory = hw_view_memory(writer->view, (enum hw_memory_moment)i);
-        if (!memory)
-            continue;
+    for (size_t i = 0; i < view->suppressions->count; i++) {
+        const struct hw_suppression *by = &view->suppressions->of[i];
         json_t *object = json_object();
-        set_text(writer, object, "moment", moments[i]);
-        set_count(writer, object, "time_ns", hw_profile_ticks_to_ns(writer->view->profile, memory->tick));
-        set_count(writer, object, "rss_bytes", memory->rss);
-        set_count(writer, object, "heap_bytes", memory->heap);
-        set_count(writer, object, "file_bytes", memory->file);
-        set_count(writer, object, "stack_bytes", memory->stack);
-        set_count(writer, object, "runtime_bytes", memory->runtime);
-        set_count(writer, object, "other_bytes", memory->other);
-        set_count(writer, object, "swap_bytes", memory->swap);
-        json_t *counts = object;
-        if (writer->sampled)
-            set(writer, object, "sampled", counts = json_object());
-        set_signed(writer, counts, "live_bytes", memory->live_bytes);
+        set_text(writer, object, "name", by->name);
+        set_text(writer, object, "file", by->file);
+        set_count(writer, object, "line", by->line);
+        set_count(writer, object, "blocks", view->suppressed[i].blocks);
+        set_count(writer, object, "bytes", view->suppressed[i].bytes);
         append(writer, array, object);
     }
-    print_key(writer, "memory");
+    print_key(writer, "suppressions");
     print_value(writer, array);
+}
+
+static void print_leaks(struct json_writer *writer)
+{
+    static const char *const classes[HW_LEAK_CLASSES] = {
+        [HW_LEAK_DEFINITE] = "definite",
+        [HW_LEAK_INDIRECT] = "indirect",
+        [HW_LEAK_POSSIBLE] = "possible",
+        [HW_LEAK_REACHABLE] = "reachable",
+    };
+    const struct hw_profile *profile = writer->view->profile;
+    const struct hw_leak_info *info = profile->leak_search;
+    json_t *search = info ? json_object() : json_null(), *array = info ? json_array() : json_null();
+    for (size_t i = 0; info && i < profile->leak_count; i++) {
+        const struct hw_leak *leak = &profile->leaks[i];
+        if (is_suppressed(writer->view, leak))
+            continue;
+        json_t *object = json_object();
+        set_count(writer, object, "context", leak->context);
+        set_text(writer, object, "class", classes[leak->kind]);
+        set_count(writer, object, "blocks", leak->blocks);
+        set_count(writer, object, "bytes", leak->bytes);
+        const uint64_t oldest = hw_profile_ticks_to_ns(profile, leak->oldest_tick);
+        set_count(writer, object, "oldest_ns", profile->duration_ns > oldest ? profile->duration_ns - oldest : 0);
+        const uint64_t newest = hw_profile_ticks_to_ns(profile, leak->newest_tick);
+        set_count(writer, object, "newest_ns", profile->duration_ns > newest ? profile->duration_ns - newest : 0);
+        append(writer, array, object);
+    }
+    if (info) {
+        set_count(writer, search, "time_ns", hw_profile_ticks_to_ns(profile, info->tick));
+        set_count(writer, search, "duration_ns", info->scan_ns);
+        set_count(writer, search, "stopped_ns", info->stopped_ns ? info->stopped_ns : info->scan_ns);
+        set_count(writer, search, "root_bytes", info->root_bytes);
+        set_count(writer, search, "scanned_bytes", info->scanned_bytes);
+        set_count(writer, search, "threads", info->threads);
+        set_count(writer, search, "threads_missed", info->threads_missed);
+        set_count(writer, search, "inside_blocks", info->inside_blocks);
+        set_count(writer, search, "inside_bytes", info->inside_bytes);
+    }
+    print_key(writer, "leaks");
+    print_value(writer, array);
+    print_key(writer, "leak_search");
+    print_value(writer, search);
+    print_suppressions(writer);
+}
+
+static void print_keeps(struct json_writer *writer)
+{
+    print_key(writer, "keeps");
+    print_value(writer, hw_json_keeps(writer));
+}
+
+static void print_contents_of_blocks(struct json_writer *writer)
+{
+    print_key(writer, "contents");
+    print_value(writer, hw_json_contents(writer));
+    print_key(writer, "content_search");
+    print_value(writer, hw_json_content_search(writer));
+}
+
+static void print_pinned(struct json_writer *writer)
+{
+    json_t *pinned, *pages;
+    hw_json_pinned(writer, &pinned, &pages);
+    print_key(writer, "pinned");
+    print_value(writer, pinned);
+    print_key(writer, "heap_pages");
+    print_value(writer, pages);
+}
+
+/* What the program measured and named itself. */
+static void print_regions(struct json_writer *writer)
+{
+    const struct hw_profile *profile = writer->view->profile;
+    json_t *regions = json_array(), *marks = json_array();
+    for (size_t i = 0; i < profile->region_count; i++) {
+        const struct hw_profile_region *region = &profile->regions[i];
+        const struct hw_region *sum = &region->sum;
+        json_t *object = json_object(), *counts = object;
+        set_text(writer, object, "name", region->name);
+        set_text(writer, object, "scope", sum->flags & HW_REGION_THREAD ? "thread" : "process");
+        set_count(writer, object, "begun", sum->begun);
+        set_count(writer, object, "ended", sum->ended);
+        if (sum->flags & HW_REGION_ESTIMATED)
+            set(writer, object, "sampled", counts = json_object());
+        set_count(writer, counts, "allocations", sum->allocations);
+        set_count(writer, counts, "frees", sum->frees);
+        set_count(writer, counts, "reallocations", sum->reallocations);
+        set_count(writer, counts, "bytes", sum->bytes);
+        set_signed(writer, counts, "live_blocks", sum->live_blocks);
+        set_signed(writer, counts, "live_bytes", sum->live_bytes);
+        set_count(writer, counts, "peak_bytes", sum->peak_bytes);
+        set_count(writer, counts, "most_allocations", sum->most_allocations);
+        set_count(writer, counts, "most_bytes", sum->most_bytes);
+        set_signed(writer, counts, "most_live_bytes", sum->most_live_bytes);
+        set_count(writer, object, "total_ns", region->total_ns);
+        set_count(writer, object, "longest_ns", region->longest_ns);
+        set_count(writer, object, "first_ns", region->first_ns);
+        set_known(writer, object, "last_ns", sum->ended, region->last_ns);
+        append(writer, regions, object);
+    }
+    for (size_t i = 0; i < profile->mark_count; i++) {
+        const struct hw_profile_mark *mark = &profile->marks[i];
+        json_t *object = json_object(), *counts = object;
+        set_text(writer, object, "name", mark->name);
+        set_count(writer, object, "time_ns", mark->time_ns);
+        if (writer->sampled && !profile->places) /* which know it exactly */
+            set(writer, object, "sampled", counts = json_object());
+        set_signed(writer, counts, "live_bytes", mark->live_bytes);
+        append(writer, marks, object);
+    }
+    print_key(writer, "regions");
+    print_value(writer, regions);
+    print_key(writer, "marks");
+    print_value(writer, marks);
 }
 
 /* Whether the module's code counts its accesses; null when that is not known. */
@@ -612,27 +752,35 @@ static json_t *run_text(void *closure, const char *text)
     return text_value(closure, text);
 }
 
-#define BIT(section) (1u << (section))
+#define BIT(section) (1ull << (section))
 #define ALL_LISTS    (BIT(HW_REPORT_GLOBALS) - BIT(HW_REPORT_LISTS))
 
 static void print_report(struct json_writer *writer)
 {
     static const struct {
-        uint32_t sections; /* any of them asks for it */
+        uint64_t sections; /* any of them asks for it */
         void (*print)(struct json_writer *writer);
-    } members[] = {{ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_contexts},
+    } members[] = {{BIT(HW_REPORT_LISTS + HW_SORT_THREADS), hw_json_threads},
+                   {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_contexts},
                    {BIT(HW_REPORT_GLOBALS), hw_json_globals},
                    {BIT(HW_REPORT_FIELDS), hw_json_fields},
                    {BIT(HW_REPORT_FINDINGS), hw_json_findings},
                    {BIT(HW_REPORT_SAMPLES), hw_json_samples},
                    {BIT(HW_REPORT_ALLOCATOR), hw_json_allocator},
+                   {BIT(HW_REPORT_REGIONS), print_regions},
+                   {BIT(HW_REPORT_SIZES), hw_json_sizes},
+                   {BIT(HW_REPORT_LIFETIMES), hw_json_lifetimes},
                    {BIT(HW_REPORT_TIMELINE), print_timeline},
-                   {BIT(HW_REPORT_MEMORY), print_memory},
+                   {BIT(HW_REPORT_MEMORY), hw_json_memory},
+                   {BIT(HW_REPORT_LEAKS), print_leaks},
+                   {BIT(HW_REPORT_KEEPS), print_keeps},
+                   {BIT(HW_REPORT_CONTENTS), print_contents_of_blocks},
+                   {BIT(HW_REPORT_MEMORY) | BIT(HW_REPORT_PINNED), print_pinned},
                    {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_modules},
                    {BIT(HW_REPORT_NOT_OBSERVED), print_notes},
                    {BIT(HW_REPORT_NOT_OBSERVED), print_not_observed}};
     const bool sums = writer->options->sums.shape != HW_SUMS_NONE; /* instead of the sections */
-    const uint32_t sections = sums ? 0 : writer->options->sections ? writer->options->sections : UINT32_MAX;
+    const uint64_t sections = sums ? 0 : writer->options->sections ? writer->options->sections : UINT64_MAX;
     fputs("{\"format\":1,\n\"process\":", writer->stream);
     print_value(writer, process_value(writer));
     if (!writer->options->fields) {
@@ -648,7 +796,7 @@ static void print_report(struct json_writer *writer)
     if (sums)
         hw_json_groups(writer);
     for (size_t i = 0; i < sizeof members / sizeof *members && !writer->failed; i++)
-        if (members[i].sections & sections)
+        if (members[i].sections & sections || (writer->options->threads && members[i].print == hw_json_threads))
             members[i].print(writer);
     fputs("}\n", writer->stream);
 }

@@ -128,11 +128,29 @@ bool hw_json_writer_begin(struct json_writer *writer, const struct hw_view *view
 /* Frees what the writer has, whether or not it could begin. False when there was no memory at any time. */
 bool hw_json_writer_end(struct json_writer *writer);
 
+/* json_threads.c: the number of the frame that names LEAF's stack; STACK is scratch. */
+unsigned hw_json_headline(struct json_writer *writer, uint32_t leaf, struct hw_view_stack *stack);
+
+/* json_memory.c: prints "memory_parts", "memory", "ledger_over_time", "ledger" and "mappings": what RSS is made of. */
+void hw_json_memory(struct json_writer *writer);
+
+/* json_contents.c: what blocks hold; null where it was not recorded. */
+json_t *hw_json_contents(struct json_writer *writer);
+json_t *hw_json_content_search(struct json_writer *writer);
+
+/* json_pinned.c: what keeps pages resident; null where it was not recorded. */
+void hw_json_pinned(struct json_writer *writer, json_t **pinned, json_t **pages);
+
+/* json_keeps.c: who keeps blocks; null where it was not recorded. */
+json_t *hw_json_keeps(struct json_writer *writer);
+
 /* Adds the numbers of a context that stand in that object (profile/numbers.def), null where they are not known. */
 void hw_json_numbers(struct json_writer *writer, json_t *object, const struct hw_profile_context *sum,
                      enum hw_number_group group);
 /* Prints the member "stack", without a comma. LEAF: node of the view. */
 void hw_json_stack(struct json_writer *writer, uint32_t leaf);
+/* Prints OBJECT, and lets go of it, as an element of an array with the "stack" of LEAF as its first member. */
+void hw_json_with_stack(struct json_writer *writer, json_t *object, uint32_t leaf, bool first);
 /* Frame INDEX of the location's inline chain. */
 json_t *hw_json_frame(struct json_writer *writer, const struct hw_view_location *location, uint32_t index);
 
@@ -160,9 +178,18 @@ void hw_json_context_samples(struct json_writer *writer, json_t *object, const s
 /* Prints the member "sampled"; nothing where accesses were not sampled. */
 void hw_json_samples(struct json_writer *writer);
 
+/* ---- json_distributions.c: members "size_distribution" and "lifetime_distribution" ---- */
+
+void hw_json_sizes(struct json_writer *writer);
+void hw_json_lifetimes(struct json_writer *writer);
+/* Those of a context, into OBJECT; nothing where it has one size, and one bar of lifetimes. */
+void hw_json_context_distributions(struct json_writer *writer, json_t *object, size_t context);
+
 /* ---- json_groups.c: prints the member "groups" ---- */
 
 void hw_json_groups(struct json_writer *writer);
+/* What a group is, with its sums, by keys that are those of frames and contexts. */
+json_t *hw_json_group(struct json_writer *writer, enum hw_by by, const struct hw_group *group);
 
 /* ---- json_allocator.c: member "allocator"; nothing where it was not observed ---- */
 
@@ -175,6 +202,12 @@ json_t *hw_json_verdict(struct json_writer *writer);
 
 /* json_allocator_facts.c: members of "allocator", OBJECT: how it works, what others would do. */
 void hw_json_allocator_facts(struct json_writer *writer, json_t *object);
+/* ---- json_threads.c: which threads there were ---- */
+
+void hw_json_threads(struct json_writer *writer);
+/* What each thread did in a context, if that is known and there are several. */
+void hw_json_by_thread(struct json_writer *writer, json_t *object, const struct hw_profile_context *sum);
+
 /* ---- json_sides.c: who uses lines that threads share ---- */
 
 /* What threads do in the shared lines of a context's blocks; SHARING 0: in all of them. Empty when nothing is known. */

@@ -160,6 +160,8 @@ void hw_json_accesses(struct json_writer *writer, json_t *object, const struct h
         set_count(writer, accesses, "live_blocks", live->blocks);
     }
     set(writer, object, "accesses", accesses);
+    if (any && hw_view_used_unseen(writer->view, sum))
+        set(writer, object, "used_by_uncounted_code", json_true());
     set(writer, object, "accesses_are_lower_bounds", any ? json_boolean(is_lower_bound(access)) : json_null());
     set(writer, object, "access_density",
         counted ? spread_value(writer, (double)access->density_total, access->blocks, access->density_min,

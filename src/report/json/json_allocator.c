@@ -184,19 +184,6 @@ static json_t *stages_value(struct json_writer *writer)
 
 /* ---- with stacks, which are printed as they are ---- */
 
-static void print_members(struct json_writer *writer, json_t *object, uint32_t leaf, bool first)
-{
-    struct hw_buffer members = {0};
-    hw_buffer_json(&members, object, JSON_STYLE);
-    fputs(first ? "\n{" : ",\n{", writer->stream);
-    hw_json_stack(writer, leaf);
-    writer->failed |= members.failed;
-    if (!members.failed)
-        fprintf(writer->stream, ",%s", members.data + 1); /* without its brace */
-    hw_buffer_free(&members);
-    json_decref(object);
-}
-
 static void print_sites(struct json_writer *writer)
 {
     const struct hw_view *view = writer->view;
@@ -206,16 +193,17 @@ static void print_sites(struct json_writer *writer)
     print_key(writer, "call_sites");
     fputc('[', writer->stream);
     for (size_t i = 0; i < count && !writer->failed && !ferror(writer->stream); i++) {
-        const struct hw_operation_site *site = &view->sites[i];
+        const struct hw_view_site *site = &view->sites[i];
         json_t *object = json_object();
         set_text(writer, object, "kind", hw_operation_kind_keys[site->kind]);
         set_count(writer, object, "timed", site->samples);
+        set(writer, object, "ranked", json_boolean(site->ranked));
         set_count(writer, object, "count", site->weight);
         set_count(writer, object, "cycles", site->ticks);
         set_ratio(writer, object, "mean_cycles", site->ticks, site->weight);
         set_count(writer, object, "max_cycles", site->most);
         set_count(writer, object, "bytes", site->bytes);
-        print_members(writer, object, site->context, i == 0);
+        hw_json_with_stack(writer, object, site->context, i == 0);
     }
     fputs("\n]", writer->stream);
 }
@@ -235,7 +223,7 @@ static void print_slowest(struct json_writer *writer)
         set_count(writer, object, "time_ns", hw_profile_ticks_to_ns(view->profile, slow->tick));
         set_count(writer, object, "thread", slow->thread);
         set_count(writer, object, "one_timed_in", 1ull << (slow->shift & 63));
-        print_members(writer, object, slow->context, i == 0);
+        hw_json_with_stack(writer, object, slow->context, i == 0);
     }
     fputs("\n]", writer->stream);
 }

@@ -244,7 +244,8 @@ void hw_json_findings(struct json_writer *writer)
     const struct hw_analysis *analysis = writer->analysis;
     struct hw_advice words = {0};
     const struct hw_profile *profile = writer->view->profile;
-    if (!profile->fields.counted && !profile->access_counted && !profile->accesses_sampled)
+    if (!profile->fields.counted && !profile->access_counted && !profile->accesses_sampled && !profile->content_search &&
+        !profile->heap_pages)
         return;
     print_key(writer, "findings");
     fputc('[', writer->stream);

@@ -13,8 +13,7 @@ static void set_function(struct json_writer *writer, json_t *object, const char 
         set_count(writer, object, "offset", location->address);
 }
 
-/* What the group is, by keys that are those of frames and contexts. */
-static json_t *group_value(struct json_writer *writer, enum hw_by by, const struct hw_group *group)
+json_t *hw_json_group(struct json_writer *writer, enum hw_by by, const struct hw_group *group)
 {
     const struct hw_view_location *location =
         group->location == HW_NONE ? NULL : &writer->view->locations[group->location];
@@ -70,7 +69,7 @@ void hw_json_groups(struct json_writer *writer)
         writer->failed = true;
     const size_t top = writer->options->top;
     for (size_t i = 0; i < groups.count && (!top || i < top) && !writer->failed; i++)
-        append(writer, rows, group_value(writer, sums->by, &groups.group[i]));
+        append(writer, rows, hw_json_group(writer, sums->by, &groups.group[i]));
     set_known(writer, object, "without_stack", !unknown, groups.none);
     set(writer, object, "rows", rows);
     hw_groups_free(&groups);

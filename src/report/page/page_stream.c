@@ -88,14 +88,37 @@ uint32_t hw_page_string(struct hw_page_stream *stream, const char *text)
     return hw_intern(&stream->strings, hw_buffer_text(&stream->cleaned));
 }
 
+/* Texts since the last time, and the end of what is compressed. */
+static void finish(struct hw_page_stream *stream)
+{
+    const struct hw_buffer *text = &stream->strings.text;
+    if (!stream->continued)
+        hw_buffer_bytes(&stream->part, "", 1);
+    hw_buffer_bytes(&stream->part, hw_buffer_text(text) + stream->strings_out, text->used - stream->strings_out);
+    stream->strings_out = text->used;
+    hw_page_part(stream, "strings", HW_PART_STRINGS);
+    deflate_bytes(stream, "", 0, Z_FINISH);
+}
+
+unsigned char *hw_page_stream_cut(struct hw_page_stream *stream, size_t *size)
+{
+    finish(stream);
+    stream->failed |= deflateReset(&stream->deflate) != Z_OK;
+    stream->continued = true;
+    unsigned char *out = stream->out;
+    *size = stream->used;
+    stream->out = NULL;
+    stream->used = stream->capacity = 0;
+    if (!stream->failed)
+        return out;
+    free(out);
+    return NULL;
+}
+
 unsigned char *hw_page_stream_end(struct hw_page_stream *stream, bool fine, size_t *size)
 {
-    if (fine) {
-        hw_buffer_bytes(&stream->part, "", 1);
-        hw_buffer_bytes(&stream->part, hw_buffer_text(&stream->strings.text), stream->strings.text.used);
-        hw_page_part(stream, "strings", HW_PART_STRINGS);
-        deflate_bytes(stream, "", 0, Z_FINISH);
-    }
+    if (fine)
+        finish(stream);
     const bool failed =
         !fine || stream->failed || stream->part.failed || stream->strings.failed || stream->cleaned.failed;
     deflateEnd(&stream->deflate);

@@ -19,8 +19,10 @@ struct hw_page_stream {
     struct hw_buffer part; /* the current part */
     struct hw_buffer cleaned;
     struct hw_intern strings;
-    uint64_t last; /* of a column of steps */
+    size_t strings_out; /* bytes of these that the stream before the cut has */
+    bool continued;     /* there is one */
     bool failed;
+    uint64_t last; /* of a column of steps */
 };
 
 /* False when there is no memory; hw_page_stream_end is to be called in any case. */
@@ -34,6 +36,10 @@ void hw_page_part(struct hw_page_stream *stream, const char *name, enum hw_page_
 
 /* The number of TEXT, for columns of texts; 0 for NULL and for the empty string. */
 uint32_t hw_page_string(struct hw_page_stream *stream, const char *text);
+
+/* Ends what is compressed so far as a stream of its own, to be freed, *SIZE bytes; what comes goes into another one,
+ * which continues the numbers of texts. NULL when there was no memory: the stream has failed. */
+unsigned char *hw_page_stream_cut(struct hw_page_stream *stream, size_t *size);
 
 /* Ends the stream: to be freed, *SIZE bytes. NULL when there was no memory, or when it is not FINE. */
 unsigned char *hw_page_stream_end(struct hw_page_stream *stream, bool fine, size_t *size);

@@ -6,8 +6,8 @@
 
 #include "report/page/page_data.h"
 
-/* Where the streams go; separated by spaces. */
-static const char mark[] = "@HEAPWISE-PROFILES-1@";
+/* Where the streams go, separated by spaces; the script that reads them stands between the two. */
+static const char mark[] = "@HEAPWISE-PROFILES-2@", rest_mark[] = "@HEAPWISE-RESTS-2@";
 
 static char *add_base64(char *out, const unsigned char *bytes, size_t size)
 {
@@ -24,30 +24,46 @@ static char *add_base64(char *out, const unsigned char *bytes, size_t size)
     return out;
 }
 
-char *hw_page_fill(const char *template, size_t template_size, const unsigned char *const *streams, const size_t *sizes,
-                   size_t count, size_t *size, struct hw_error *error)
+static size_t length(const struct hw_page_bytes *streams, size_t count)
 {
+    size_t needed = 0;
+    for (size_t i = 0; i < count; i++)
+        needed += (streams[i].size + 2) / 3 * 4 + 1;
+    return needed;
+}
+
+static char *add_streams(char *out, const struct hw_page_bytes *streams, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            *out++ = ' ';
+        out = add_base64(out, streams[i].bytes, streams[i].size);
+    }
+    return out;
+}
+
+char *hw_page_fill(const char *template, size_t template_size, const struct hw_page_bytes *streams, size_t count,
+                   const struct hw_page_bytes *rests, size_t rest_count, size_t *size, struct hw_error *error)
+{
+    const char *end = template + template_size;
     const char *place = memmem(template, template_size, mark, sizeof mark - 1);
-    if (!place) {
+    const char *after = place ? place + sizeof mark - 1 : NULL;
+    const char *rest = after ? memmem(after, (size_t)(end - after), rest_mark, sizeof rest_mark - 1) : NULL;
+    if (!rest) {
         hw_error_set(error, "the page template is not that of this version of heapwise; is the installation complete?");
         return NULL;
     }
-    size_t needed = template_size;
-    for (size_t i = 0; i < count; i++)
-        needed += (sizes[i] + 2) / 3 * 4 + 1;
-    char *page = malloc(needed), *out = page;
+    char *page = malloc(template_size + length(streams, count) + length(rests, rest_count)), *out = page;
     if (!page) {
         hw_error_set(error, "not enough memory for the page");
         return NULL;
     }
     out = mempcpy(out, template, (size_t)(place - template));
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            *out++ = ' ';
-        out = add_base64(out, streams[i], sizes[i]);
-    }
-    const char *rest = place + sizeof mark - 1;
-    out = mempcpy(out, rest, (size_t)(template + template_size - rest));
+    out = add_streams(out, streams, count);
+    out = mempcpy(out, after, (size_t)(rest - after));
+    out = add_streams(out, rests, rest_count);
+    rest += sizeof rest_mark - 1;
+    out = mempcpy(out, rest, (size_t)(end - rest));
     *size = (size_t)(out - page);
     return page;
 }

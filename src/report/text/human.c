@@ -133,9 +133,9 @@ const char *hw_human_hundredths(char *buffer, double ratio)
         memcpy(buffer, "-", 2);
     else if (percent > 0 && percent < 0.05)
         snprintf(buffer, HW_HUMAN, "<0.1 %%");
-    else if (percent > 99.95 && ratio < 1)
+    else if (percent >= 99.95 && ratio < 1)
         snprintf(buffer, HW_HUMAN, ">99.9 %%");
-    else if (percent > 99.95)
+    else if (percent >= 99.95)
         snprintf(buffer, HW_HUMAN, "%.0f %%", percent);
     else
         snprintf(buffer, HW_HUMAN, "%.1f %%", percent);

@@ -20,8 +20,67 @@ struct plot {
     bool rss_fits;
 };
 
+/* Heapwise's own memory, where it was read: by time, the greatest heap until then beside it. In between it is taken to
+ * grow as that does, since it is mostly what is kept for each block. viewer/src/timeline.ts does the same. */
+struct own {
+    size_t count;
+    struct {
+        uint64_t time_ns, bytes, greatest;
+    } at[HW_MOMENT_DUMP + 2]; /* the first one is the start */
+};
+
+static uint64_t greatest_until(const struct hw_profile *profile, uint64_t time_ns)
+{
+    uint64_t greatest = 0;
+    for (size_t i = 0; i < profile->timeline_count && profile->timeline[i].time_ns <= time_ns; i++)
+        greatest = hw_not_negative(profile->timeline[i].live_bytes) > greatest
+                       ? hw_not_negative(profile->timeline[i].live_bytes)
+                       : greatest;
+    return greatest;
+}
+
+static void read_own(struct own *own, const struct hw_profile *profile)
+{
+    *own = (struct own){.count = 1};
+    for (size_t i = 0; i < profile->memory_count; i++) {
+        const struct hw_memory_breakdown *memory = &profile->memory[i];
+        bool latest = memory->moment <= HW_MOMENT_DUMP && memory->runtime; /* later ones of a moment replace it */
+        for (size_t k = i + 1; k < profile->memory_count; k++)
+            latest &= profile->memory[k].moment != memory->moment;
+        const uint64_t time_ns = hw_profile_ticks_to_ns(profile, memory->tick);
+        size_t at = own->count;
+        if (!latest)
+            continue;
+        for (; at > 1 && own->at[at - 1].time_ns > time_ns; at--)
+            own->at[at] = own->at[at - 1];
+        own->at[at].time_ns = time_ns;
+        own->at[at].bytes = memory->runtime;
+        own->at[at].greatest = greatest_until(profile, time_ns);
+        own->count++;
+    }
+}
+
+static uint64_t own_at(const struct own *own, uint64_t time_ns, uint64_t greatest)
+{
+    size_t next = 1;
+    while (next < own->count && own->at[next].time_ns < time_ns)
+        next++;
+    if (next == own->count)
+        return own->at[next - 1].bytes;
+    const double bytes = (double)own->at[next - 1].bytes, change = (double)own->at[next].bytes - bytes;
+    const double grown = (double)own->at[next].greatest - (double)own->at[next - 1].greatest;
+    const double passed = (double)own->at[next].time_ns - (double)own->at[next - 1].time_ns;
+    const double share = grown > 0 && change > 0 ? ((double)greatest - (double)own->at[next - 1].greatest) / grown
+                         : passed > 0            ? ((double)time_ns - (double)own->at[next - 1].time_ns) / passed
+                                                 : 1;
+    return (uint64_t)(bytes + change * (share < 0 ? 0 : share > 1 ? 1 : share));
+}
+
 static void measure(struct plot *plot, const struct hw_profile *profile)
 {
+    struct own own;
+    uint64_t greatest = 0;
+    read_own(&own, profile);
     const struct hw_profile_point *points = profile->timeline;
     const size_t count = profile->timeline_count;
     const uint64_t end =
@@ -35,7 +94,11 @@ static void measure(struct plot *plot, const struct hw_profile *profile)
         bool first = true;
         for (; next < count && ((double)points[next].time_ns < until || c + 1 == plot->columns); next++) {
             live = hw_not_negative(points[next].live_bytes);
-            rss = points[next].rss_bytes ? points[next].rss_bytes : rss;
+            greatest = live > greatest ? live : greatest;
+            if (points[next].rss_bytes) {
+                const uint64_t part = own_at(&own, points[next].time_ns, greatest);
+                rss = points[next].rss_bytes > part ? points[next].rss_bytes - part : 0;
+            }
             plot->live[c] = first || live > plot->live[c] ? live : plot->live[c];
             plot->rss[c] = rss > plot->rss[c] ? rss : plot->rss[c];
             first = false;
@@ -51,23 +114,28 @@ static void measure(struct plot *plot, const struct hw_profile *profile)
     plot->scale = plot->rss_fits && plot->most_rss > plot->most_live ? plot->most_rss : plot->most_live;
 }
 
-/* What stands at column C of the row whose bottom is BOTTOM eighths of a row high. */
-static const char *cell(const struct plot *plot, bool utf8, unsigned c, unsigned row)
+const char *hw_plot_cell(const struct hw_plot_scale *scale, uint64_t live, uint64_t rss, unsigned row)
 {
     static const char *const eighths[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                           "\u2585", "\u2586", "\u2587", "\u2588"};
-    const unsigned bottom = row * 8;
-    const double unit = ROWS * 8 / (double)plot->scale;
-    double live = (double)plot->live[c] * unit;
-    if (plot->live[c] && live < 1)
-        live = 1; /* little is not nothing */
-    const unsigned level = (unsigned)(live + 0.5);
+    const unsigned bottom = row * 8; /* eighths of a row high */
+    const double unit = scale->rows * 8 / (double)scale->most;
+    double height = (double)live * unit;
+    if (live && height < 1)
+        height = 1; /* little is not nothing */
+    const unsigned level = (unsigned)(height + 0.5);
     const unsigned part = level <= bottom ? 0 : level - bottom > 8 ? 8 : level - bottom;
-    const unsigned rss = (unsigned)((double)plot->rss[c] * unit + 0.5);
-    const bool dot = plot->rss_fits && rss > bottom && rss <= bottom + 8 && part < 8;
-    if (dot && rss > level + 2)
-        return utf8 ? "\u00b7" : ".";
-    return utf8 ? eighths[part] : part >= 4 ? "#" : part ? "_" : " ";
+    const unsigned resident = (unsigned)((double)rss * unit + 0.5);
+    const bool dot = scale->rss && resident > bottom && resident <= bottom + 8 && part < 8;
+    if (dot && resident > level + 2)
+        return scale->utf8 ? "\u00b7" : ".";
+    return scale->utf8 ? eighths[part] : part >= 4 ? "#" : part ? "_" : " ";
+}
+
+static const char *cell(const struct plot *plot, bool utf8, unsigned c, unsigned row)
+{
+    const struct hw_plot_scale scale = {plot->scale, ROWS, plot->rss_fits, utf8};
+    return hw_plot_cell(&scale, plot->live[c], plot->rss[c], row);
 }
 
 static void print_row(const struct hw_page *page, const struct plot *plot, unsigned row)
@@ -102,12 +170,17 @@ bool hw_plot_timeline(const struct hw_page *page, const struct hw_profile *profi
     fprintf(page->stream, "\n%*s0 s%*s%s\n", LABEL, "", (int)(plot.columns - 3 - hw_text_width(end)), "", end);
     const char *area = page->utf8 ? "\u2588" : "#", *dots = page->utf8 ? "\u00b7" : ".";
     fprintf(page->stream, "%*s%s live heap, at most %s", LABEL, "", area, HW_BYTES(plot.most_live));
+    const uint64_t rss = hw_view_peak_rss(profile), part = hw_view_own_memory(profile);
+    const bool apart = part && part < rss;
     if (plot.rss_fits)
-        fprintf(page->stream, "   %s resident (RSS), at most %s\n", dots, HW_BYTES(hw_view_peak_rss(profile)));
+        fprintf(page->stream, "   %s resident%s %s\n", dots, apart ? ", at most about" : " (RSS), at most",
+                HW_BYTES(apart ? rss - part : rss));
     else if (plot.most_rss)
-        fprintf(page->stream, "\n%*sresident (RSS), at most %s, does not fit this scale\n", LABEL, "",
-                HW_BYTES(hw_view_peak_rss(profile)));
+        fprintf(page->stream, "\n%*sresident%s %s, does not fit this scale\n", LABEL, "",
+                apart ? ", at most about" : " (RSS), at most", HW_BYTES(apart ? rss - part : rss));
     else
         fprintf(page->stream, "   resident memory was not read\n");
+    if (plot.most_rss && apart)
+        fprintf(page->stream, "%*sRSS with Heapwise's own memory: at most %s\n", LABEL, "", HW_BYTES(rss));
     return true;
 }

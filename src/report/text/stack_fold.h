@@ -28,11 +28,8 @@ struct hw_fold {
     size_t headline; /* index into the stack of the frame that names it; 0 in an empty stack */
 };
 
-/* How many frames are left without the code that starts processes and threads; at least 1 of a stack that has any. */
-size_t hw_stack_without_start(const struct hw_view_stack *stack);
-
-/* Leaves out start code, folds allocation wrappers and recursion, and folds the middle of what is longer than LIMIT items. With FULL every
- * frame is an item. False when there is no memory. */
+/* Leaves out start code, folds allocation wrappers and recursion, and folds the middle of what is longer than LIMIT
+ * items. With FULL every frame is an item. False when there is no memory. */
 bool hw_fold_stack(struct hw_fold *fold, const struct hw_view_stack *stack, size_t limit, bool full);
 void hw_fold_free(struct hw_fold *fold);
 

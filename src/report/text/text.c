@@ -12,34 +12,30 @@
 #include "report/words/selection.h"
 
 const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
-    [HW_REPORT_SUMMARY] = "summary",
-    [HW_REPORT_TIMELINE] = "timeline",
-    [HW_REPORT_MEMORY] = "memory",
-    [HW_REPORT_FUNCTIONS] = "functions",
-    [HW_REPORT_ACCESS] = "access",
-    [HW_REPORT_SAMPLES] = "sampled",
-    [HW_REPORT_ALLOCATOR] = "allocator",
-    [HW_REPORT_GLOBALS] = "globals",
-    [HW_REPORT_FINDINGS] = "findings",
-    [HW_REPORT_FIELDS] = "fields",
+    [HW_REPORT_SUMMARY] = "summary",     [HW_REPORT_TIMELINE] = "timeline", [HW_REPORT_MEMORY] = "memory",
+    [HW_REPORT_FUNCTIONS] = "functions", [HW_REPORT_ACCESS] = "access",     [HW_REPORT_SAMPLES] = "sampled",
+    [HW_REPORT_ALLOCATOR] = "allocator", [HW_REPORT_REGIONS] = "regions",   [HW_REPORT_GLOBALS] = "globals",
+    [HW_REPORT_FINDINGS] = "findings",   [HW_REPORT_FIELDS] = "fields",     [HW_REPORT_SIZES] = "sizes",
+    [HW_REPORT_LIFETIMES] = "lifetimes", [HW_REPORT_LEAKS] = "leaks",       [HW_REPORT_KEEPS] = "keeps",
+    [HW_REPORT_CONTENTS] = "contents",   [HW_REPORT_PINNED] = "pinned",
     [HW_REPORT_NOT_OBSERVED] = "not-observed",
 #define HW_BOTH(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
 #define HW_LIST(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
 #include "report/view/measures.def"
 };
 
-#define LIST(key) (1u << (HW_REPORT_LISTS + (key)))
+#define LIST(key) (1ull << (HW_REPORT_LISTS + (key)))
 
 /* Lists of long lives, reallocations and threads are shown on request only: the facts are with each context. */
-static const uint32_t usual_sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY |
-                                       1u << HW_REPORT_FUNCTIONS | LIST(HW_SORT_PEAK) | LIST(HW_SORT_BYTES) |
-                                       LIST(HW_SORT_COUNT) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY) |
-                                       1u << HW_REPORT_NOT_OBSERVED;
+static const uint64_t usual_sections =
+    1ull << HW_REPORT_SUMMARY | 1ull << HW_REPORT_TIMELINE | 1ull << HW_REPORT_MEMORY | 1ull << HW_REPORT_FUNCTIONS |
+    LIST(HW_SORT_PEAK) | LIST(HW_SORT_BYTES) | LIST(HW_SORT_COUNT) | LIST(HW_SORT_LEAKED) | LIST(HW_SORT_TEMPORARY) |
+    1ull << HW_REPORT_SIZES | 1ull << HW_REPORT_LIFETIMES | 1ull << HW_REPORT_NOT_OBSERVED;
 
 /* Added where accesses were counted. */
-static const uint32_t access_sections = 1u << HW_REPORT_ACCESS | LIST(HW_SORT_ACCESSES) | LIST(HW_SORT_COLD) |
+static const uint64_t access_sections = 1ull << HW_REPORT_ACCESS | LIST(HW_SORT_ACCESSES) | LIST(HW_SORT_COLD) |
                                         LIST(HW_SORT_UNTOUCHED) | LIST(HW_SORT_NEVER_ACCESSED) |
-                                        LIST(HW_SORT_NEVER_READ) | LIST(HW_SORT_SHARING) | 1u << HW_REPORT_GLOBALS;
+                                        LIST(HW_SORT_NEVER_READ) | LIST(HW_SORT_SHARING) | 1ull << HW_REPORT_GLOBALS;
 
 /* ---- summary ---- */
 
@@ -140,7 +136,11 @@ static void add_live(const struct hw_text *text, struct hw_buffer *out)
     }
     hw_buffer_add(out, "%s in %s %s", HW_BYTES(hw_not_negative(totals->live_bytes)),
                   HW_OF(hw_not_negative(totals->live_blocks), "block"), hw_text_end(profile));
-    if (!profile->running)
+    const uint64_t lost = hw_measure_total(text->view, HW_MEASURE_LOST_COUNT);
+    if (hw_view_measured(text->view, HW_MEASURED_LEAKS))
+        hw_buffer_add(out, ": %s lost in %s", HW_BYTES(hw_measure_total(text->view, HW_MEASURE_LOST)),
+                      HW_OF(lost, "block"));
+    else if (!profile->running)
         hw_buffer_add(out, " (may still be reachable)");
 }
 
@@ -190,8 +190,11 @@ static void add_threads(const struct hw_text *text, struct hw_buffer *out)
 
 static void add_resident(const struct hw_text *text, struct hw_buffer *out)
 {
-    const uint64_t bytes = hw_view_peak_rss(text->view->profile);
-    if (bytes)
+    const uint64_t bytes = hw_view_peak_rss(text->view->profile), own = hw_view_own_memory(text->view->profile);
+    if (own && own < bytes)
+        hw_buffer_add(out, "about %s at most (heap, code, stacks and the rest); RSS with Heapwise's own memory: %s",
+                      HW_BYTES(bytes - own), HW_BYTES(bytes));
+    else if (bytes)
         hw_buffer_add(out,
                       hw_is_merged(text->view->profile)
                           ? "%s at most in one process (RSS: heap, code, stacks and the rest)"
@@ -334,6 +337,22 @@ void hw_text_selection(struct hw_text *text, const char *label)
 #define BRIEF_SENTENCES 3
 #define BRIEF_LINES     2
 
+/* SENTENCE as far as there is room for, in whole words. */
+static const char *cut_sentence(struct hw_text *text, const char *sentence)
+{
+    const size_t most =
+        BRIEF_LINES * (text->page.width - 2) - 16; /* words that do not fit leave room at a line's end */
+    if (hw_text_width(sentence) <= most)
+        return sentence;
+    size_t size = hw_text_cut(sentence, most);
+    while (size && sentence[size] != ' ')
+        size--;
+    hw_buffer_clear(&text->line);
+    hw_buffer_bytes(&text->line, sentence, size);
+    hw_buffer_add(&text->line, " %s", hw_page_ellipsis(&text->page));
+    return hw_buffer_text(&text->line);
+}
+
 void hw_text_not_observed(struct hw_text *text)
 {
     const struct hw_page *page = &text->page;
@@ -350,8 +369,8 @@ void hw_text_not_observed(struct hw_text *text)
         hw_buffer_clear(&text->name);
         hw_buffer_bytes(&text->name, at, size);
         const char *sentence = hw_page_clean(page, &text->cleaned, hw_buffer_text(&text->name));
-        if (brief) /* words that do not fit into a line leave room at its end */
-            sentence = hw_page_cut(page, &text->line, sentence, BRIEF_LINES * (page->width - 2) - 16);
+        if (brief)
+            sentence = cut_sentence(text, sentence);
         hw_page_wrap(page, 2, page->utf8 ? "\u2022" : "-", sentence);
     }
     if (left > BRIEF_SENTENCES)
@@ -363,20 +382,19 @@ void hw_text_not_observed(struct hw_text *text)
 
 /* ---- the whole ---- */
 
-void hw_text_sections(struct hw_text *text, uint32_t sections)
+void hw_text_sections(struct hw_text *text, uint64_t sections)
 {
     static void (*const print[HW_REPORT_SECTIONS])(struct hw_text *) = {
-        [HW_REPORT_SUMMARY] = print_summary,
-        [HW_REPORT_TIMELINE] = hw_text_timeline,
-        [HW_REPORT_MEMORY] = hw_text_memory,
-        [HW_REPORT_FUNCTIONS] = hw_text_functions,
+        [HW_REPORT_SUMMARY] = print_summary,       [HW_REPORT_TIMELINE] = hw_text_timeline,
+        [HW_REPORT_MEMORY] = hw_text_memory,       [HW_REPORT_FUNCTIONS] = hw_text_functions,
+        [HW_REPORT_LEAKS] = hw_text_leaks,         [HW_REPORT_KEEPS] = hw_text_keeps,
+        [HW_REPORT_CONTENTS] = hw_text_contents,   [HW_REPORT_PINNED] = hw_text_pinned,
         [HW_REPORT_NOT_OBSERVED] = hw_text_not_observed,
-        [HW_REPORT_ACCESS] = hw_text_accesses,
-        [HW_REPORT_GLOBALS] = hw_text_globals,
-        [HW_REPORT_FINDINGS] = hw_text_findings,
-        [HW_REPORT_FIELDS] = hw_text_fields,
-        [HW_REPORT_SAMPLES] = hw_text_samples,
-        [HW_REPORT_ALLOCATOR] = hw_text_allocator,
+        [HW_REPORT_ACCESS] = hw_text_accesses,     [HW_REPORT_GLOBALS] = hw_text_globals,
+        [HW_REPORT_FINDINGS] = hw_text_findings,   [HW_REPORT_FIELDS] = hw_text_fields,
+        [HW_REPORT_SAMPLES] = hw_text_samples,     [HW_REPORT_ALLOCATOR] = hw_text_allocator,
+        [HW_REPORT_REGIONS] = hw_text_regions,     [HW_REPORT_SIZES] = hw_text_sizes,
+        [HW_REPORT_LIFETIMES] = hw_text_lifetimes, [HW_REPORT_LISTS + HW_SORT_THREADS] = hw_text_threads,
     };
     /* With the summary the tables of functions are the answer on the first screen. Who counted accesses asks for them.
      */
@@ -395,6 +413,12 @@ void hw_text_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_GLOBALS,
                                                       HW_REPORT_SAMPLES,
                                                       HW_REPORT_ALLOCATOR,
+                                                      HW_REPORT_REGIONS,
+                                                      HW_REPORT_LEAKS,
+                                                      HW_REPORT_LISTS + HW_SORT_LOST,
+                                                      HW_REPORT_KEEPS,
+                                                      HW_REPORT_CONTENTS,
+                                                      HW_REPORT_PINNED,
                                                       HW_REPORT_TIMELINE,
                                                       HW_REPORT_MEMORY,
                                                       HW_REPORT_LISTS + HW_SORT_PEAK,
@@ -406,10 +430,12 @@ void hw_text_sections(struct hw_text *text, uint32_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_REALLOC,
                                                       HW_REPORT_LISTS + HW_SORT_THREADS,
                                                       HW_REPORT_LISTS + HW_SORT_POOLS,
+                                                      HW_REPORT_SIZES,
+                                                      HW_REPORT_LIFETIMES,
                                                       HW_REPORT_NOT_OBSERVED};
     for (unsigned i = 0; i < HW_REPORT_SECTIONS && !text->failed; i++) {
         const unsigned section = order[i];
-        if (!(sections & 1u << section))
+        if (!(sections & 1ull << section))
             continue;
         if (print[section])
             print[section](text);
@@ -419,10 +445,10 @@ void hw_text_sections(struct hw_text *text, uint32_t sections)
 }
 
 /* Those of counted accesses that say more than their total. */
-static uint32_t access_sections_with_content(const struct hw_view *view)
+static uint64_t access_sections_with_content(const struct hw_view *view)
 {
     const struct hw_profile_access *all = &view->profile->access.all;
-    uint32_t sections = access_sections;
+    uint64_t sections = access_sections;
     uint64_t cold = 0;
     for (size_t i = 0; i < view->context_count; i++)
         cold += hw_sort_value(HW_SORT_COLD, &view->contexts[i]);
@@ -437,22 +463,24 @@ static uint32_t access_sections_with_content(const struct hw_view *view)
     if (!hw_profile_access_shared(all))
         sections &= ~LIST(HW_SORT_SHARING);
     if (!view->global_count)
-        sections &= ~(1u << HW_REPORT_GLOBALS);
+        sections &= ~(1ull << HW_REPORT_GLOBALS);
     return sections;
 }
 
 /* The usual sections without those that would be empty or say next to nothing. */
-static uint32_t sections_with_content(const struct hw_view *view, bool findings)
+static uint64_t sections_with_content(const struct hw_view *view, bool findings)
 {
-    uint32_t sections = usual_sections;
+    uint64_t sections = usual_sections;
     if (view->profile->timeline_count < 2)
-        sections &= ~(1u << HW_REPORT_TIMELINE);
+        sections &= ~(1ull << HW_REPORT_TIMELINE);
     if (!view->profile->memory_count)
-        sections &= ~(1u << HW_REPORT_MEMORY);
+        sections &= ~(1ull << HW_REPORT_MEMORY);
     if (hw_view_sampled(view) || view->totals.temporary < view->totals.allocations / 100)
         sections &= ~LIST(HW_SORT_TEMPORARY); /* the summary has the number */
     if (!hw_view_measured(view, HW_MEASURED_EVENTS))
         sections &= ~LIST(HW_SORT_TEMPORARY);
+    if (!hw_view_measured(view, HW_MEASURED_BARS))
+        sections &= ~(1ull << HW_REPORT_SIZES | 1ull << HW_REPORT_LIFETIMES);
     if (!hw_view_measured(view, HW_MEASURED_LIVE))
         sections &= ~LIST(HW_SORT_LEAKED);
     if (!hw_view_measured(view, HW_MEASURED_PEAK))
@@ -460,21 +488,34 @@ static uint32_t sections_with_content(const struct hw_view *view, bool findings)
     for (size_t i = 0; i < view->context_count; i++)
         if (view->contexts[i].sum.pool)
             sections |= LIST(HW_SORT_POOLS);
+    if (hw_view_has_threads(view))
+        sections |= LIST(HW_SORT_THREADS);
+    if (hw_view_measured(view, HW_MEASURED_LEAKS))
+        sections |= 1ull << HW_REPORT_LEAKS;
+    if (view->keeps)
+        sections |= 1ull << HW_REPORT_KEEPS;
+    if (view->profile->content_search)
+        sections |= 1ull << HW_REPORT_CONTENTS;
+    if (view->profile->heap_pages)
+        sections |= 1ull << HW_REPORT_PINNED;
     if (view->sampled)
-        sections |= 1u << HW_REPORT_SAMPLES;
+        sections |= 1ull << HW_REPORT_SAMPLES;
     if (view->profile->observed)
-        sections |= 1u << HW_REPORT_ALLOCATOR;
+        sections |= 1ull << HW_REPORT_ALLOCATOR;
     if (view->profile->access_counted)
         sections |= access_sections_with_content(view);
     if (findings)
-        sections |= 1u << HW_REPORT_FINDINGS;
+        sections |= 1ull << HW_REPORT_FINDINGS;
+    if (view->profile->region_count || view->profile->mark_count)
+        sections |= 1ull << HW_REPORT_REGIONS;
     if (view->function) /* what is about the process as a whole */
-        sections &= ~(1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY | 1u << HW_REPORT_ACCESS |
-                      1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_NOT_OBSERVED);
+        sections &= ~(1ull << HW_REPORT_REGIONS | 1ull << HW_REPORT_TIMELINE | 1ull << HW_REPORT_MEMORY |
+                      1ull << HW_REPORT_ACCESS | 1ull << HW_REPORT_GLOBALS | 1ull << HW_REPORT_FINDINGS |
+                      1ull << HW_REPORT_NOT_OBSERVED);
     if (!view->context_count)
-        sections &= 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_TIMELINE | 1u << HW_REPORT_MEMORY |
-                    1u << HW_REPORT_GLOBALS | 1u << HW_REPORT_FINDINGS | 1u << HW_REPORT_ALLOCATOR |
-                    1u << HW_REPORT_NOT_OBSERVED;
+        sections &= 1ull << HW_REPORT_SUMMARY | 1ull << HW_REPORT_REGIONS | 1ull << HW_REPORT_TIMELINE |
+                    1ull << HW_REPORT_MEMORY | 1ull << HW_REPORT_GLOBALS | 1ull << HW_REPORT_FINDINGS |
+                    1ull << HW_REPORT_ALLOCATOR | 1ull << HW_REPORT_LEAKS | 1ull << HW_REPORT_NOT_OBSERVED;
     return sections;
 }
 
@@ -512,7 +553,7 @@ bool hw_report_text(const struct hw_view *view, const struct hw_report_options *
     if (!text.failed) {
         print_top(&text);
         const bool brief = options->brief && !options->sections;
-        const uint32_t sections =
+        const uint64_t sections =
             options->sections ? options->sections : sections_with_content(view, analysis.analysis->finding_count != 0);
         if (options->packages && !options->sections)
             hw_text_missing_symbols(&text);

@@ -48,11 +48,11 @@ bool hw_text_load(struct hw_text *text, uint32_t leaf);
 void hw_text_stack(struct hw_text *text);
 
 /* text.c: parts of the report by their bits, in the order of the whole. */
-void hw_text_sections(struct hw_text *text, uint32_t sections);
+void hw_text_sections(struct hw_text *text, uint64_t sections);
 void hw_text_not_observed(struct hw_text *text);
 
 /* text_brief.c: what matters most of SECTIONS, which are those with content. */
-void hw_text_brief(struct hw_text *text, uint32_t sections);
+void hw_text_brief(struct hw_text *text, uint64_t sections);
 
 /* text_symbols.c: at the top, which modules that matter have no debug information, and what brings it. */
 void hw_text_missing_symbols(struct hw_text *text);
@@ -63,6 +63,12 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key);
 /* text_functions.c: tables with one line a function. */
 void hw_text_functions(struct hw_text *text);
 void hw_text_accesses(struct hw_text *text);
+
+/* text_distributions.c: sizes and lifetimes as distributions, of all contexts; and those of one as facts, each with its
+ * newline, where there are several. */
+void hw_text_sizes(struct hw_text *text);
+void hw_text_lifetimes(struct hw_text *text);
+void hw_text_distribution_facts(struct hw_text *text, size_t context, struct hw_buffer *facts);
 
 /* text_access.c: what was counted in blocks and globals. */
 
@@ -98,6 +104,14 @@ void hw_text_words(struct hw_text *text, const struct hw_view_context *context);
 /* text_sides.c: under a finding on shared lines, who uses them. */
 void hw_text_sides(struct hw_text *text, const struct hw_finding *finding);
 
+/* text_threads.c: threads, by name and start function. */
+void hw_text_threads(struct hw_text *text);
+void hw_text_threads_brief(struct hw_text *text);
+bool hw_text_threads_matter(const struct hw_view *view);
+/* "worker-3, run" or "worker-*, run (300 threads)", into OUT. THREADS: how many it stands for. */
+void hw_text_thread_name(struct hw_text *text, const struct hw_view_thread *thread, uint64_t threads,
+                         enum hw_thread_names names, size_t columns, struct hw_buffer *out);
+
 /* text_fields.c: structs as they lie in cache lines. */
 void hw_text_fields(struct hw_text *text);
 
@@ -118,6 +132,17 @@ void hw_text_inside(struct hw_text *text);
 /* text_heap.c: what the allocator makes of its memory. */
 void hw_text_heap(struct hw_text *text);
 
+/* text_leaks.c: what the program could still reach. */
+void hw_text_leaks(struct hw_text *text);
+
+/* text_contents.c: what is in the blocks. */
+void hw_text_contents(struct hw_text *text);
+/* text_pinned.c: what keeps pages resident. */
+void hw_text_pinned(struct hw_text *text);
+
+/* text_keeps.c: who keeps what it can reach. */
+void hw_text_keeps(struct hw_text *text);
+
 /* text_memory.c: heap beside resident memory. */
 void hw_text_memory(struct hw_text *text);
 void hw_text_timeline(struct hw_text *text);
@@ -125,9 +150,14 @@ void hw_text_timeline(struct hw_text *text);
 /* What is shown of the profile, where that is not all of it (words/selection.h), behind LABEL. */
 void hw_text_selection(struct hw_text *text, const char *label);
 
+/* text_regions.c: what the program measured and named itself. */
+void hw_text_regions(struct hw_text *text);
+
 /* text_groups.c: sums instead of sections (struct hw_sums); TITLE prints what stands above them. False with ERROR when
  * the profile does not have them, before anything is printed. */
 bool hw_text_sums(struct hw_text *text, void (*title)(struct hw_text *), struct hw_error *error);
+/* The name of a group, about COLUMNS wide: valid until the next call of these functions. */
+const char *hw_text_group(struct hw_text *text, enum hw_by by, const struct hw_group *group, size_t columns);
 /* A value of the measure, into BUFFER (HW_HUMAN bytes). */
 const char *hw_text_measure(enum hw_measure_id measure, uint64_t value, bool utf8, char *buffer);
 /* A frame of a location. */
@@ -135,6 +165,10 @@ struct hw_view_frame hw_text_frame(const struct hw_view *view, uint32_t location
 
 /* text_tree.c: the tree of calls. False when there is no memory. */
 bool hw_text_tree(struct hw_text *text, enum hw_measure_id measure, void (*title)(struct hw_text *));
+
+/* text_source.c: the source of a function with its sums. False with ERROR: no memory, or no such function. */
+bool hw_text_source(struct hw_text *text, enum hw_measure_id measure, void (*title)(struct hw_text *),
+                    struct hw_error *error);
 
 /* How many entries a list shows: --top, or what is usual. */
 static inline size_t hw_text_top(const struct hw_text *text)

@@ -280,6 +280,8 @@ void hw_text_access_facts(struct hw_text *text, const struct hw_profile_context 
     if (owner)
         hw_buffer_add(facts, "accesses by %s are not counted\n",
                       hw_page_clean(&text->page, &text->cleaned, owner->name));
+    else if (hw_view_used_unseen(text->view, sum))
+        hw_buffer_add(facts, "used by code that does not count, too\n");
     if (!access->blocks) {
         hw_buffer_add(facts, "accesses not known\n");
         return;

@@ -15,15 +15,21 @@ static const char *cycles(char buffer[HW_HUMAN], double ticks)
         return "-";
     return hw_human_count(buffer, (uint64_t)(ticks + 0.5));
 }
-#define CYCLES(ticks) cycles((char[HW_HUMAN]){0}, (ticks))
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number)  TEXT_OF_(number)
+#define CYCLES(ticks)    cycles((char[HW_HUMAN]){0}, (ticks))
 
-static void print_operation(struct hw_text *text, int kind, int size, const struct hw_profile_operation *sum,
+/* False: too few were timed for an estimate. */
+static bool print_operation(struct hw_text *text, int kind, int size, const struct hw_profile_operation *sum,
                             double ticks, double all)
 {
+    const bool known = sum->samples >= HW_VIEW_TIMED_LEAST || sum->samples >= sum->count;
     hw_page_print(&text->page, HW_PLAIN, "  %-14s %-7s %13s %7s %9s %9s %9s\n", hw_operation_kind_names[kind],
-                  sizes[size], HW_COUNT(sum->count), HW_PERCENT(ticks, all), CYCLES(hw_profile_operation_mean(sum)),
-                  CYCLES(hw_profile_operation_percentile(sum, 0.5)),
-                  CYCLES(hw_profile_operation_percentile(sum, 0.99)));
+                  sizes[size], HW_COUNT(sum->count), known ? HW_PERCENT(ticks, all) : "-",
+                  CYCLES(known ? hw_profile_operation_mean(sum) : NAN),
+                  CYCLES(known ? hw_profile_operation_percentile(sum, 0.5) : NAN),
+                  CYCLES(known ? hw_profile_operation_percentile(sum, 0.99) : NAN));
+    return known;
 }
 
 static void print_operations(struct hw_text *text)
@@ -35,6 +41,7 @@ static void print_operations(struct hw_text *text)
         return;
     }
     const double all = hw_profile_operations_ticks(allocator);
+    bool few = false;
     hw_page_print(&text->page, HW_FAINT, "  %-14s %-7s %13s %7s %9s %9s %9s\n", "operation", "size", "count", "share",
                   "mean", "median", "99 %");
     for (int phase = 0; phase < HW_PHASES; phase++) {
@@ -55,9 +62,11 @@ static void print_operations(struct hw_text *text)
                     hw_page_print(&text->page, HW_FAINT, "  while %s alive\n",
                                   phase ? "several threads were" : "one thread was");
                 begun = true;
-                print_operation(text, kind, size, sum, ticks, all);
+                few |= !print_operation(text, kind, size, sum, ticks, all);
             }
     }
+    if (few)
+        hw_page_wrap(&text->page, 2, "", "-: fewer than " TEXT_OF(HW_VIEW_TIMED_LEAST) " of these were timed.");
     free(sum);
 }
 
@@ -84,19 +93,42 @@ static void print_timing(struct hw_text *text)
     hw_buffer_free(&words);
 }
 
+/* What is left out of the list, and why. */
+static void print_unranked(struct hw_text *text, double all)
+{
+    const struct hw_view *view = text->view;
+    double part = 0;
+    uint64_t most = 0;
+    const size_t count = view->site_count - view->sites_ranked;
+    for (size_t i = view->sites_ranked; i < view->site_count; i++) {
+        part += (double)view->sites[i].ticks;
+        most = view->sites[i].samples > most ? view->sites[i].samples : most;
+    }
+    if (!count)
+        return;
+    struct hw_buffer words = {0};
+    hw_buffer_add(&words, "%s %s not ranked: too few timed calls (%s%s; at least %d are needed). ",
+                  HW_OF(count, view->sites_ranked ? "more call stack" : "call stack"), count > 1 ? "are" : "is",
+                  count > 1 ? "up to " : "", HW_COUNT(most), HW_VIEW_TIMED_LEAST);
+    hw_buffer_add(&words, "Together they took about %s of the time.", HW_PERCENT(part, all));
+    hw_page_wrap(&text->page, 2, "", hw_buffer_text(&words));
+    text->failed |= words.failed;
+    hw_buffer_free(&words);
+}
+
 /* Where most of the time goes, one line a call site and kind. */
 static void print_sites(struct hw_text *text)
 {
     const struct hw_view *view = text->view;
-    const size_t count = view->site_count < hw_text_top(text) ? view->site_count : hw_text_top(text);
+    const size_t count = view->sites_ranked < hw_text_top(text) ? view->sites_ranked : hw_text_top(text);
     double all = 0;
     for (size_t i = 0; i < view->site_count; i++)
         all += (double)view->sites[i].ticks;
-    if (!count || all <= 0)
+    if (all <= 0)
         return;
     hw_page_heading(&text->page, "Time in the allocator, by call stack");
     for (size_t i = 0; i < count && !text->failed; i++) {
-        const struct hw_operation_site *site = &view->sites[i];
+        const struct hw_view_site *site = &view->sites[i];
         hw_page_print(&text->page, HW_STRONG, "%3zu. %7s", i + 1, HW_PERCENT((double)site->ticks, all));
         hw_page_print(&text->page, HW_PLAIN, "  %s, about %s calls of %s cycles each (%s timed)\n",
                       hw_operation_kind_names[site->kind], HW_COUNT(site->weight),
@@ -104,6 +136,7 @@ static void print_sites(struct hw_text *text)
         if (hw_text_load(text, site->context))
             hw_text_stack(text);
     }
+    print_unranked(text, all);
 }
 
 void hw_text_allocator(struct hw_text *text)

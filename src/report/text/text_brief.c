@@ -8,7 +8,7 @@
 
 #include "report/text/human.h"
 
-#define LIST(key) (1u << (HW_REPORT_LISTS + (key)))
+#define LIST(key) (1ull << (HW_REPORT_LISTS + (key)))
 
 #define SUMMARY_LINES 18
 #define VERDICT_LINES 15
@@ -24,6 +24,9 @@ static const uint8_t list_of_finding[HW_FINDING_KINDS] = {
     [HW_FINDING_UNREAD_FIELDS] = HW_SORT_ACCESSES, [HW_FINDING_SPARSE] = HW_SORT_UNTOUCHED,
     [HW_FINDING_UNUSED_WORDS] = HW_SORT_UNTOUCHED, [HW_FINDING_HEADER] = HW_SORT_ACCESSES,
     [HW_FINDING_FALSE_SHARING] = HW_SORT_SHARING,  [HW_FINDING_SHARED_WRITES] = HW_SORT_SHARING,
+    [HW_FINDING_COPIES] = HW_SORT_PEAK,            [HW_FINDING_ZEROS] = HW_SORT_PEAK,
+    [HW_FINDING_ENDS] = HW_SORT_PEAK,              [HW_FINDING_UNWRITTEN] = HW_SORT_PEAK,
+    [HW_FINDING_PINNED] = HW_SORT_LEAKED,
 };
 
 /* A part of what was live at the peak that was never freed, though the process had time to. */
@@ -43,11 +46,11 @@ static bool churns(const struct hw_view *view)
            totals->bytes / 20 >= view->profile->process.peak_bytes;
 }
 
-static enum hw_sort_key choose_list(const struct hw_text *text, uint32_t sections)
+static enum hw_sort_key choose_list(const struct hw_text *text, uint64_t sections)
 {
     const struct hw_view *view = text->view;
     const struct hw_analysis *analysis = text->analysis;
-    if (sections & 1u << HW_REPORT_FINDINGS && analysis->finding_count) {
+    if (sections & 1ull << HW_REPORT_FINDINGS && analysis->finding_count) {
         const enum hw_sort_key key = list_of_finding[analysis->findings[0].kind];
         if (sections & LIST(key))
             return key;
@@ -103,22 +106,22 @@ static void print_some(struct hw_text *text, void (*part)(struct hw_text *), siz
 
 static void print_beginning(struct hw_text *text)
 {
-    hw_text_sections(text, 1u << HW_REPORT_SUMMARY);
+    hw_text_sections(text, 1ull << HW_REPORT_SUMMARY);
 }
 
 static void print_samples(struct hw_text *text)
 {
-    hw_text_sections(text, 1u << HW_REPORT_SAMPLES);
+    hw_text_sections(text, 1ull << HW_REPORT_SAMPLES);
 }
 
 /* What was found beyond this: the sections in SECTIONS that are not in SHOWN. */
-static void print_left_out(struct hw_text *text, uint32_t sections, uint32_t shown)
+static void print_left_out(struct hw_text *text, uint64_t sections, uint64_t shown)
 {
     hw_buffer_clear(&text->line);
     hw_buffer_add(&text->line, "Not shown: ");
     bool any = false;
     for (unsigned i = 0; i < HW_REPORT_SECTIONS; i++)
-        if (sections & ~shown & 1u << i) {
+        if (sections & ~shown & 1ull << i) {
             hw_buffer_add(&text->line, "%s%s", any ? ", " : "", hw_report_section_names[i]);
             any = true;
         }
@@ -129,29 +132,31 @@ static void print_left_out(struct hw_text *text, uint32_t sections, uint32_t sho
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
 }
 
-void hw_text_brief(struct hw_text *text, uint32_t sections)
+void hw_text_brief(struct hw_text *text, uint64_t sections)
 {
     const enum hw_sort_key key = choose_list(text, sections);
     const bool places = sections & LIST(key);
-    uint32_t shown = 1u << HW_REPORT_SUMMARY | LIST(key);
+    uint64_t shown = 1ull << HW_REPORT_SUMMARY | LIST(key);
     print_some(text, print_beginning, SUMMARY_LINES, "summary");
-    if (sections & 1u << HW_REPORT_MEMORY) {
+    if (sections & 1ull << HW_REPORT_MEMORY) {
         hw_text_memory(text);
-        shown |= 1u << HW_REPORT_MEMORY;
+        shown |= 1ull << HW_REPORT_MEMORY;
     }
-    if (sections & 1u << HW_REPORT_FINDINGS)
+    if (sections & 1ull << HW_REPORT_FINDINGS)
         hw_text_findings(text);
-    else if (sections & 1u << HW_REPORT_ACCESS) {
+    else if (sections & 1ull << HW_REPORT_ACCESS) {
         print_some(text, hw_text_accesses, ACCESS_LINES, "access");
-        shown |= 1u << HW_REPORT_ACCESS;
+        shown |= 1ull << HW_REPORT_ACCESS;
     }
-    if (sections & 1u << HW_REPORT_ALLOCATOR)
+    if (sections & 1ull << HW_REPORT_ALLOCATOR)
         print_some(text, hw_text_verdict, VERDICT_LINES, "allocator");
-    if (sections & 1u << HW_REPORT_SAMPLES)
+    if (sections & 1ull << HW_REPORT_SAMPLES)
         print_some(text, print_samples, SAMPLE_LINES, "sampled");
+    if (sections & LIST(HW_SORT_THREADS) && hw_text_threads_matter(text->view))
+        hw_text_threads_brief(text);
     if (places)
         hw_text_sections(text, LIST(key));
-    if (sections & 1u << HW_REPORT_NOT_OBSERVED)
+    if (sections & 1ull << HW_REPORT_NOT_OBSERVED)
         hw_text_not_observed(text);
     print_left_out(text, sections, shown);
 }

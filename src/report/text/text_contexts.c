@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/text/human.h"
+#include "report/view/measure.h"
 #include "report/view/merged.h"
 
 const char *hw_text_end(const struct hw_profile *profile)
@@ -49,6 +50,12 @@ static void leaked_title(const struct hw_text *text, struct hw_buffer *out)
                   HW_OF(hw_not_negative(text->view->totals.live_blocks), "block"));
 }
 
+static void lost_title(const struct hw_text *text, struct hw_buffer *out)
+{
+    hw_buffer_add(out, "Lost, directly or indirectly: %s in %s", HW_BYTES(hw_measure_total(text->view, HW_MEASURE_LOST)),
+                  HW_OF(hw_measure_total(text->view, HW_MEASURE_LOST_COUNT), "block"));
+}
+
 static void temporary_title(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_thread_entry *totals = &text->view->totals;
@@ -75,8 +82,8 @@ static void realloc_title(const struct hw_text *text, struct hw_buffer *out)
 static void threads_title(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_process_info *process = &text->view->profile->process;
-    hw_buffer_add(out, "Threads that use the heap: %s, %s of them at once", HW_COUNT(process->threads_seen),
-                  HW_COUNT(process->threads_most));
+    hw_buffer_add(out, "Places by number of threads (%s used the heap, at most %s at once)",
+                  HW_OF(process->threads_seen, "thread"), HW_COUNT(process->threads_most));
 }
 
 static void pools_title(const struct hw_text *text, struct hw_buffer *out)
@@ -97,11 +104,12 @@ static const struct {
     [HW_SORT_BYTES] = {"Allocated over the whole run", bytes_title, "Nothing was allocated.", VALUE_BYTES, true},
     [HW_SORT_COUNT] = {"Number of allocations", count_title, "Nothing was allocated.", VALUE_COUNT, true},
     [HW_SORT_LEAKED] = {"Not freed", leaked_title, "Everything was freed.", VALUE_BYTES, true},
+    [HW_SORT_LOST] = {"Lost", lost_title, "Nothing was lost.", VALUE_BYTES, true},
     [HW_SORT_TEMPORARY] = {"Temporary, freed before the thread allocated again", temporary_title, "There were none.",
                            VALUE_COUNT, true},
     [HW_SORT_MEAN_LIFETIME] = {"Lifetimes", lifetime_title, "No block was freed.", VALUE_NS, false},
     [HW_SORT_REALLOC] = {"Reallocations", realloc_title, "There were none.", VALUE_COUNT, true},
-    [HW_SORT_THREADS] = {"Threads that use the heap", threads_title, "Nothing was allocated.", VALUE_THREADS, false},
+    [HW_SORT_THREADS] = {"Places by number of threads", threads_title, "Nothing was allocated.", VALUE_THREADS, false},
     [HW_SORT_POOLS] = {"In pools of the program", pools_title, "The program announces none (heapwise/heapwise.h).",
                        VALUE_BYTES, true},
     [HW_SORT_ACCESSES] = {"Most accesses", NULL, "There were none.", VALUE_MANY, true},
@@ -123,6 +131,7 @@ static uint64_t list_total(const struct hw_view *view, enum hw_sort_key key, uin
         [HW_SORT_BYTES] = totals->bytes,
         [HW_SORT_COUNT] = totals->allocations,
         [HW_SORT_LEAKED] = hw_not_negative(totals->live_bytes),
+        [HW_SORT_LOST] = hw_measure_total(view, HW_MEASURE_LOST),
         [HW_SORT_TEMPORARY] = totals->temporary,
         [HW_SORT_REALLOC] = totals->reallocations,
         [HW_SORT_ACCESSES] = hw_profile_access_total(access),
@@ -190,6 +199,37 @@ static void size_facts(const struct hw_text *text, const struct hw_profile_conte
     hw_buffer_add(facts, "\n");
 }
 
+/* The blocks of a place that are in one class, with their ages. */
+static void leak_fact(const struct hw_text *text, const struct hw_profile_context *sum, enum hw_leak_class class,
+                      uint64_t blocks, uint64_t bytes, struct hw_buffer *facts)
+{
+    static const char *const words[] = {[HW_LEAK_DEFINITE] = "lost",
+                                        [HW_LEAK_INDIRECT] = "indirectly lost",
+                                        [HW_LEAK_POSSIBLE] = "possibly lost"};
+    const struct hw_profile *profile = text->view->profile;
+    uint64_t oldest = UINT64_MAX, newest = 0; /* ticks */
+    if (!blocks)
+        return;
+    hw_buffer_add(facts, "%s %s in %s", words[class], HW_BYTES(bytes), HW_OF(blocks, "block"));
+    for (size_t i = 0; i < profile->leak_count; i++) {
+        const struct hw_leak *leak = &profile->leaks[i];
+        const struct hw_view_context *context =
+            leak->kind == class ? hw_view_context_of(text->view, leak->context) : NULL;
+        if (!context || context->sum.id != sum->id)
+            continue;
+        oldest = leak->oldest_tick < oldest ? leak->oldest_tick : oldest;
+        newest = leak->newest_tick > newest ? leak->newest_tick : newest;
+    }
+    const uint64_t first = hw_profile_ticks_to_ns(profile, oldest), last = hw_profile_ticks_to_ns(profile, newest),
+                   end = profile->duration_ns;
+    if (oldest <= newest && last <= end && blocks == 1)
+        hw_buffer_add(facts, ", %s old", HW_NS(end - last, text->page.utf8));
+    else if (oldest <= newest && last <= end)
+        hw_buffer_add(facts, ", %s to %s old", HW_NS(end - last, text->page.utf8),
+                      HW_NS(end - first, text->page.utf8));
+    hw_buffer_add(facts, "\n");
+}
+
 static void life_facts(const struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts)
 {
     const struct hw_profile *profile = text->view->profile;
@@ -206,6 +246,9 @@ static void life_facts(const struct hw_text *text, const struct hw_profile_conte
     } else if (hw_view_measured(text->view, HW_MEASURED_LIVE)) {
         hw_buffer_add(facts, "all freed\n");
     }
+    leak_fact(text, sum, HW_LEAK_DEFINITE, sum->definite_blocks, sum->definite_bytes, facts);
+    leak_fact(text, sum, HW_LEAK_INDIRECT, sum->indirect_blocks, sum->indirect_bytes, facts);
+    leak_fact(text, sum, HW_LEAK_POSSIBLE, sum->possible_blocks, sum->possible_bytes, facts);
     if (!hw_view_measured(text->view, HW_MEASURED_LIFETIMES))
         return;
     if (sum->frees && !hw_view_measured(text->view, HW_MEASURED_LIFETIME_RANGE))
@@ -227,9 +270,9 @@ static void realloc_facts(const struct hw_profile_context *sum, struct hw_buffer
     if (sum->realloc_moved_bytes)
         hw_buffer_add(facts, " %s", HW_BYTES(sum->realloc_moved_bytes));
     if (sum->realloc_grown_bytes)
-        hw_buffer_add(facts, ", +%s", HW_BYTES(sum->realloc_grown_bytes));
+        hw_buffer_add(facts, ", grew by %s", HW_BYTES(sum->realloc_grown_bytes));
     if (sum->realloc_shrunk_bytes)
-        hw_buffer_add(facts, ", -%s", HW_BYTES(sum->realloc_shrunk_bytes));
+        hw_buffer_add(facts, ", shrank by %s", HW_BYTES(sum->realloc_shrunk_bytes));
     hw_buffer_add(facts, ")\n");
 }
 
@@ -279,6 +322,8 @@ static void print_facts(struct hw_text *text, size_t index)
         hw_text_access_facts(text, sum, &facts);
     size_facts(text, sum, &facts);
     life_facts(text, sum, &facts);
+    if (context->stacks == 1 && context->merged == 1)
+        hw_text_distribution_facts(text, context->index, &facts);
     realloc_facts(sum, &facts);
     if (hw_view_measured(text->view, HW_MEASURED_EVENTS))
         thread_facts(sum, &facts);
@@ -411,7 +456,8 @@ static size_t shown_count(const struct hw_text *text, enum hw_sort_key key, cons
 {
     const size_t top = hw_text_top(text);
     size_t shown = count < top ? count : top;
-    if (text->options->top || !lists[key].shared || !shown)
+    /* a small leak is one, too */
+    if (text->options->top || !lists[key].shared || key == HW_SORT_LOST || !shown)
         return shown;
     const uint64_t first = hw_sort_value(key, &text->places.place[order[0]]) / 100;
     const uint64_t least = first < total / 1000 ? first : total / 1000;
@@ -425,6 +471,7 @@ static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
 {
     const enum hw_measured needed = key == HW_SORT_PEAK || key == HW_SORT_COLD ? HW_MEASURED_PEAK
                                     : key == HW_SORT_LEAKED                    ? HW_MEASURED_LIVE
+                                    : key == HW_SORT_LOST                      ? HW_MEASURED_LEAKS
                                     : key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC || key == HW_SORT_THREADS
                                         ? HW_MEASURED_EVENTS
                                     : key == HW_SORT_MEAN_LIFETIME ? HW_MEASURED_LIFETIMES
@@ -435,6 +482,8 @@ static const char *unanswered(const struct hw_view *view, enum hw_sort_key key)
         return "With 4-byte granules it is not counted how often words are used.";
     if (hw_view_sampled(view) && (key == HW_SORT_TEMPORARY || key == HW_SORT_REALLOC))
         return "A sample of the allocations does not show it.";
+    if (needed == HW_MEASURED_LEAKS && !hw_view_measured(view, needed))
+        return "Pointers were not searched for: heapwise record --leaks does that.";
     if (hw_view_measured(view, needed) && (!granules || hw_view_measured(view, HW_MEASURED_GRANULES)))
         return NULL;
     return view->profile->llvm ? "LLVM's heap profiles do not record it."

@@ -17,18 +17,6 @@ struct diff_text {
 
 /* ---- numbers ---- */
 
-static const char *amount(char *buffer, enum hw_measure_id id, uint64_t value, bool utf8)
-{
-    switch (hw_measures[id].unit) {
-    case HW_UNIT_BYTES:
-        return hw_human_bytes(buffer, value);
-    case HW_UNIT_NS:
-        return hw_human_ns(buffer, value, utf8);
-    default:
-        return hw_human_many(buffer, value);
-    }
-}
-
 /* "+1.4 MiB". */
 static const char *change(char *buffer, enum hw_measure_id id, uint64_t old, uint64_t new, bool utf8)
 {
@@ -37,7 +25,7 @@ static const char *change(char *buffer, enum hw_measure_id id, uint64_t old, uin
              new > old   ? "+"
              : new < old ? "-"
                          : "",
-             amount(number, id, new > old ? new - old : old - new, utf8));
+             hw_text_measure(id, new > old ? new - old : old - new, utf8, number));
     return buffer;
 }
 
@@ -86,8 +74,8 @@ static void print_total(const struct hw_page *page, const char *label, enum hw_m
     char first[HW_HUMAN], second[HW_HUMAN], difference[HW_HUMAN + 2], part[HW_HUMAN + 8];
     hw_page_print(page, HW_STRONG, "%s", label);
     hw_page_pad(page, 26 - hw_text_width(label));
-    fprintf(page->stream, "%*s %*s ", HW_RIGHT(13, amount(first, id, old, page->utf8)),
-            HW_RIGHT(13, amount(second, id, new, page->utf8)));
+    fprintf(page->stream, "%*s %*s ", HW_RIGHT(13, hw_text_measure(id, old, page->utf8, first)),
+            HW_RIGHT(13, hw_text_measure(id, new, page->utf8, second)));
     hw_page_print(page, old == new ? HW_PLAIN : HW_STRONG, "%*s",
                   HW_RIGHT(13, change(difference, id, old, new, page->utf8)));
     share(part, old, new);
@@ -113,8 +101,13 @@ static void print_totals(struct diff_text *text)
                         diff->total[HW_NEW][rows[i].id]);
     const uint64_t old = hw_view_peak_rss(diff->view[HW_OLD]->profile),
                    new = hw_view_peak_rss(diff->view[HW_NEW]->profile);
+    const uint64_t old_own = hw_view_own_memory(diff->view[HW_OLD]->profile),
+                   new_own = hw_view_own_memory(diff->view[HW_NEW]->profile);
+    const bool apart = old_own && new_own && old_own < old && new_own < new;
+    if (apart)
+        print_total(page, "Resident at most, about", HW_MEASURE_BYTES, old - old_own, new - new_own);
     if (old && new)
-        print_total(page, "Resident at most", HW_MEASURE_BYTES, old, new);
+        print_total(page, apart ? "  with Heapwise's memory" : "Resident at most", HW_MEASURE_BYTES, old, new);
 }
 
 static void print_notes(struct diff_text *text)
@@ -147,12 +140,12 @@ static void add_fact(struct hw_buffer *facts, const struct hw_diff *diff, const 
         return;
     const char *arrow = utf8 ? "\u2192" : "->";
     if (place->context[HW_OLD] == HW_NONE || place->context[HW_NEW] == HW_NONE)
-        hw_buffer_add(facts, "%s %s\n", hw_measures[id].title, amount(first, id, old ? old : new, utf8));
+        hw_buffer_add(facts, "%s %s\n", hw_measures[id].title, hw_text_measure(id, old ? old : new, utf8, first));
     else if (old == new)
-        hw_buffer_add(facts, "%s %s as before\n", hw_measures[id].title, amount(first, id, old, utf8));
+        hw_buffer_add(facts, "%s %s as before\n", hw_measures[id].title, hw_text_measure(id, old, utf8, first));
     else
-        hw_buffer_add(facts, "%s %s %s %s\n", hw_measures[id].title, amount(first, id, old, utf8), arrow,
-                      amount(second, id, new, utf8));
+        hw_buffer_add(facts, "%s %s %s %s\n", hw_measures[id].title, hw_text_measure(id, old, utf8, first), arrow,
+                      hw_text_measure(id, new, utf8, second));
 }
 
 /* Where the place is: in the new profile if it is there. */

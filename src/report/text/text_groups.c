@@ -66,7 +66,7 @@ static const char *module_name(struct hw_text *text, const struct hw_view_module
     return hw_buffer_text(&text->name);
 }
 
-static const char *group_name(struct hw_text *text, enum hw_by by, const struct hw_group *group, size_t columns)
+const char *hw_text_group(struct hw_text *text, enum hw_by by, const struct hw_group *group, size_t columns)
 {
     static const char not_known[] = "(not known)";
     struct hw_view_frame frame = {0};
@@ -90,6 +90,16 @@ static const char *group_name(struct hw_text *text, enum hw_by by, const struct 
             hw_buffer_add(&text->name, group->size_most ? "up to 16 B" : not_known);
         return hw_buffer_text(&text->name);
     case HW_BY_THREAD:
+        if (group->thread) {
+            struct hw_buffer name = {0};
+            const struct hw_view_thread *thread = &text->view->threads[group->thread - 1];
+            hw_text_thread_name(text, thread, group->threads, group->names, columns, &name);
+            hw_buffer_clear(&text->place);
+            hw_buffer_add(&text->place, "%s", hw_buffer_text(&name));
+            text->failed |= name.failed;
+            hw_buffer_free(&name);
+            return hw_buffer_text(&text->place);
+        }
         if (group->main)
             return "the main thread";
         return frame.symbol ? hw_text_function(text, &frame, columns) : not_known;
@@ -118,17 +128,20 @@ static void print_heading(struct hw_text *text, enum hw_measure_id measure, cons
 }
 
 /* What the table does not show, or cannot. */
-static void print_notes(struct hw_text *text, enum hw_by by)
+static void print_notes(struct hw_text *text, enum hw_by by, bool threads)
 {
     static const char *const notes[HW_BYS] = {
         [HW_BY_TYPE] = "Types are known in programs built with heapwise cc, for places whose blocks have one type.",
         [HW_BY_THREAD] =
             "A thread is named after its start function, where call stacks reach that. Threads with the same "
-            "start function are one row: which of them allocated is not recorded.",
+            "start function are one row: for this value, and for parts of a profile, it is not recorded which of them "
+            "allocated.",
         [HW_BY_SIZE] = "By the mean block size of each place: single blocks may be smaller or larger."};
     const struct hw_page *page = &text->page;
     fputc('\n', page->stream);
-    if (notes[by])
+    if (threads)
+        hw_page_wrap(page, 0, "", "A thread has its name and its start function. --section threads says more.");
+    else if (notes[by])
         hw_page_wrap(page, 0, "", notes[by]);
     else
         hw_page_wrap(page, 0, "",
@@ -166,7 +179,7 @@ static bool print_groups(struct hw_text *text, enum hw_measure_id measure, void 
         }
         print_value(text, measure, group->total, whole);
         fputs("  ", page->stream);
-        const char *name = group_name(text, by, group, page->width - column);
+        const char *name = hw_text_group(text, by, group, page->width - column);
         hw_page_print(page, HW_NAME, "%s",
                       text->options->full ? name : hw_page_cut(page, &text->line, name, page->width - column));
         fputc('\n', page->stream);
@@ -179,7 +192,7 @@ static bool print_groups(struct hw_text *text, enum hw_measure_id measure, void 
         print_value(text, measure, none, whole);
         fputs("  without a call stack, or not shown\n", page->stream);
     }
-    print_notes(text, by);
+    print_notes(text, by, groups.count && groups.group[0].thread);
     hw_groups_free(&groups);
     return true;
 }
@@ -198,7 +211,7 @@ static void print_side(struct hw_text *text, enum hw_measure_id measure, const s
     for (size_t i = 0; i < shown; i++) {
         print_value(text, measure, group[i].total, whole);
         fputs("  ", page->stream);
-        hw_page_print(page, HW_NAME, "%s", group_name(text, HW_BY_FUNCTION, &group[i], page->width - 21));
+        hw_page_print(page, HW_NAME, "%s", hw_text_group(text, HW_BY_FUNCTION, &group[i], page->width - 21));
         fputc('\n', page->stream);
     }
     if (count > shown)
@@ -222,7 +235,7 @@ static void print_sandwich(struct hw_text *text, enum hw_measure_id measure, con
     char total[HW_HUMAN], self[HW_HUMAN];
     hw_buffer_clear(&text->place);
     hw_buffer_add(&text->place, "%s",
-                  group_name(text, HW_BY_FUNCTION, function, page->width > 60 ? page->width - 40 : 20));
+                  hw_text_group(text, HW_BY_FUNCTION, function, page->width > 60 ? page->width - 40 : 20));
     if (sandwich->functions > 1)
         hw_buffer_add(&text->place, " and %zu more of that name", sandwich->functions - 1);
     print_heading(text, measure, hw_buffer_text(&text->place));
@@ -265,6 +278,8 @@ bool hw_text_sums(struct hw_text *text, void (*title)(struct hw_text *), struct 
         print_sandwich(text, measure, &sandwich);
         hw_sandwich_free(&sandwich);
         return true;
+    case HW_SUMS_SOURCE:
+        return hw_text_source(text, measure, title, error);
     case HW_SUMS_TREE:
         text->failed |= !hw_text_tree(text, measure, title);
         return true;

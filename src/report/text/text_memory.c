@@ -1,10 +1,13 @@
 /* text_memory.c - heap beside resident memory: over time, and what the difference is made of. */
 #include "report/text/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "report/text/human.h"
 #include "report/text/plot.h"
+#include "report/view/memory_parts.h"
 
 void hw_text_timeline(struct hw_text *text)
 {
@@ -15,64 +18,6 @@ void hw_text_timeline(struct hw_text *text)
 
 /* ---- the parts of RSS ---- */
 
-static int64_t live_part(const struct hw_memory_breakdown *memory)
-{
-    return memory->live_bytes;
-}
-
-/* Resident heap beyond the requested bytes; below zero where requested memory was never touched. */
-static int64_t overhead(const struct hw_memory_breakdown *memory)
-{
-    return (int64_t)memory->heap - memory->live_bytes;
-}
-
-static int64_t kept_part(const struct hw_memory_breakdown *memory)
-{
-    return overhead(memory) > 0 ? overhead(memory) : 0;
-}
-
-static int64_t untouched_part(const struct hw_memory_breakdown *memory)
-{
-    return overhead(memory) < 0 ? overhead(memory) : 0;
-}
-
-static int64_t file_part(const struct hw_memory_breakdown *memory)
-{
-    return (int64_t)memory->file;
-}
-
-static int64_t stack_part(const struct hw_memory_breakdown *memory)
-{
-    return (int64_t)memory->stack;
-}
-
-static int64_t runtime_part(const struct hw_memory_breakdown *memory)
-{
-    return (int64_t)memory->runtime;
-}
-
-static int64_t other_part(const struct hw_memory_breakdown *memory)
-{
-    return (int64_t)memory->other;
-}
-
-/* A line of the table: RSS is the sum of all parts. */
-static const struct part {
-    const char *label;
-    const char *words; /* in the middle of a sentence; NULL: not a reason why RSS is more than the blocks */
-    int64_t (*value)(const struct hw_memory_breakdown *memory);
-} parts[] = {
-    {"Heap blocks, as requested", NULL, live_part},
-    {"Heap around them: headers, rounding, freed blocks", "memory that the allocator keeps around the blocks",
-     kept_part},
-    {"Requested but never touched, so not resident", NULL, untouched_part},
-    {"Code and data of program and libraries, files", "code, static data and mapped files", file_part},
-    {"Stacks of threads", "stacks of threads", stack_part},
-    {"Heapwise's own memory", "Heapwise's own memory", runtime_part},
-    {"Other (shared memory, vDSO)", "shared memory and other mappings", other_part},
-};
-
-#define PARTS       (sizeof parts / sizeof *parts)
 #define LABEL_WIDTH 50
 
 /* A size with its sign: -1.2 MiB. */
@@ -89,7 +34,7 @@ struct moment {
 };
 
 static void print_line(const struct hw_page *page, const char *label, const struct moment *moments, size_t count,
-                       const struct part *part)
+                       const struct hw_memory_part *part)
 {
     char value[HW_HUMAN + 1];
     fprintf(page->stream, "%-*s", LABEL_WIDTH, label);
@@ -107,12 +52,12 @@ static void print_table(const struct hw_page *page, const struct moment *moments
         at += (size_t)snprintf(line + at, sizeof line - at, " %13s", moments[i].name);
     hw_page_print(page, HW_FAINT, "%s", line);
     fputc('\n', page->stream);
-    for (size_t i = 0; i < PARTS; i++) {
+    for (size_t i = 0; i < hw_memory_part_count; i++) {
         bool any = false;
         for (size_t k = 0; k < count; k++)
-            any = any || parts[i].value(moments[k].memory);
+            any = any || hw_memory_parts[i].value(moments[k].memory);
         if (any)
-            print_line(page, parts[i].label, moments, count, &parts[i]);
+            print_line(page, hw_memory_parts[i].label, moments, count, &hw_memory_parts[i]);
     }
     print_line(page, "Resident memory (RSS)", moments, count, NULL);
 }
@@ -127,12 +72,12 @@ static void print_sentence(struct hw_text *text, const struct moment *moment)
     hw_buffer_add(line, "RSS is %s %s than the heap blocks %s", HW_BYTES(more < 0 ? -(uint64_t)more : (uint64_t)more),
                   more < 0 ? "less" : "more", moment->name);
     if (more < 0) {
-        hw_buffer_add(line, ": the program requested memory that it %s.",
-                      memory->swap ? "has not touched, or that is swapped out" : "has not touched");
+        hw_buffer_add(line, ": a part of the blocks was not in memory: not written until then, %s.",
+                      memory->swap ? "released (madvise), or swapped out" : "or released (madvise)");
     } else {
-        const struct part *first = NULL, *second = NULL;
-        for (size_t i = 0; i < PARTS; i++) {
-            const struct part *part = &parts[i];
+        const struct hw_memory_part *first = NULL, *second = NULL;
+        for (size_t i = 0; i < hw_memory_part_count; i++) {
+            const struct hw_memory_part *part = &hw_memory_parts[i];
             if (!part->words || part->value(memory) <= 0)
                 continue;
             if (!first || part->value(memory) > first->value(memory)) {
@@ -153,27 +98,120 @@ static void print_sentence(struct hw_text *text, const struct moment *moment)
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(line));
 }
 
-/* RSS is read now and then: the look that counts as the one at the peak may be a little before it. */
-static bool at_peak(const struct hw_view *view, const struct hw_memory_breakdown *memory)
+/* RSS is read now and then: the look that counts as the one at the peak may be a little beside it. */
+static bool at_peak(const struct hw_view *view, const struct hw_memory_breakdown *memory, uint64_t part)
 {
     const uint64_t peak = view->profile->process.peak_bytes, live = hw_not_negative(memory->live_bytes);
-    return live >= peak - peak / 50;
+    return live >= peak - peak / part;
 }
 
 static void print_when(struct hw_text *text, const struct hw_memory_breakdown *memory)
 {
     hw_buffer_clear(&text->line);
-    hw_buffer_add(&text->line, "The figures near the peak are from %s into the run, when %s were live.",
+    hw_buffer_add(&text->line, "RSS was read %s into the run, when %s were live; the peak is %s.",
                   HW_NS(hw_profile_ticks_to_ns(text->view->profile, memory->tick), text->page.utf8),
-                  HW_BYTES(hw_not_negative(memory->live_bytes)));
+                  HW_BYTES(hw_not_negative(memory->live_bytes)), HW_BYTES(text->view->profile->process.peak_bytes));
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
+}
+
+/* What a forked child inherited is in none of its counts, but in its memory. */
+static void print_inherited(struct hw_text *text)
+{
+    const struct hw_profile *profile = text->view->profile;
+    const int64_t bytes = profile->process.inherited_bytes;
+    if (bytes <= 0 || profile->process.flags & HW_PROCESS_RESET || profile->places)
+        return;
+    hw_buffer_clear(&text->line);
+    hw_buffer_add(
+        &text->line,
+        "The heap blocks are those that this process allocated. Blocks from before the fork, %s of them then, "
+        "count as memory around them.",
+        HW_BYTES((uint64_t)bytes));
+    hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
+}
+
+/* ---- beside RSS, and who mapped it ---- */
+
+static void print_beside(struct hw_text *text, const struct moment *moment)
+{
+    const struct hw_memory_breakdown *memory = moment->memory;
+    struct hw_buffer *line = &text->line;
+    hw_buffer_clear(line);
+    hw_buffer_add(line, "Beside RSS %s: page tables %s", moment->name, HW_BYTES(memory->page_tables));
+    if (memory->pss)
+        hw_buffer_add(line, "; Pss %s (pages shared with other processes count in parts)", HW_BYTES(memory->pss));
+    if (memory->huge)
+        hw_buffer_add(line, "; in transparent huge pages %s", HW_BYTES(memory->huge));
+    if (memory->known & HW_MEMORY_CGROUP)
+        hw_buffer_add(line, "; the whole cgroup %s", HW_BYTES(memory->cgroup));
+    if (memory->known & HW_MEMORY_CGROUP_PEAK)
+        hw_buffer_add(line, ", at most %s", HW_BYTES(memory->cgroup_peak));
+    if (memory->known & HW_MEMORY_CGROUP && memory->cgroup_limit)
+        hw_buffer_add(line, ", limit %s", HW_BYTES(memory->cgroup_limit));
+    hw_buffer_add(line, ".");
+    hw_page_wrap(&text->page, 0, "", hw_buffer_text(line));
+}
+
+#define ROWS_SHOWN 8
+
+static int compare_rows(const void *left, const void *right, void *closure)
+{
+    const struct hw_ledger_row *rows = closure;
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return HW_ORDER(rows[b].resident, rows[a].resident) ?: HW_ORDER(a, b);
+}
+
+static void print_row(struct hw_text *text, size_t index)
+{
+    const struct hw_ledger_row *row = &text->view->profile->ledger[index];
+    const uint32_t leaf = text->view->ledger_leaves[index];
+    const struct hw_page *page = &text->page;
+    const char *words = hw_ledger_kinds[row->kind].words;
+    fprintf(page->stream, "%10s  %s", HW_BYTES(row->resident), words);
+    const size_t used = 12 + strlen(words), room = page->width > used + 12 ? page->width - used : 12;
+    bool placed;
+    if (row->kind == HW_LEDGER_MAPPED && hw_text_load(text, leaf)) {
+        hw_text_named(text, &text->stack.frames[text->fold.headline], room, &placed);
+    } else if (row->kind == HW_LEDGER_MAPPED) {
+        fputs("(unknown stack)", page->stream);
+    } else if (row->name) {
+        hw_page_clean(page, &text->name, hw_profile_string(text->view->profile, row->name));
+        fputs(hw_page_cut(page, &text->line, hw_buffer_text(&text->name), room), page->stream);
+    } else if (row->kind == HW_LEDGER_STACK || row->kind == HW_LEDGER_FILE || row->kind == HW_LEDGER_MODULE) {
+        fputs("others", page->stream);
+    }
+    fputc('\n', page->stream);
+}
+
+/* Those of the first moment in the table. */
+static void print_rows(struct hw_text *text, const struct moment *moment)
+{
+    const struct hw_profile *profile = text->view->profile;
+    uint32_t *order = malloc((profile->ledger_count + 1) * sizeof *order);
+    size_t count = 0;
+    text->failed |= !order;
+    for (uint32_t i = 0; order && i < profile->ledger_count; i++)
+        if (profile->ledger[i].moment == moment->memory->moment && profile->ledger[i].resident)
+            order[count++] = i;
+    if (count)
+        qsort_r(order, count, sizeof *order, compare_rows, (void *)profile->ledger);
+    const struct hw_report_options *options = text->options;
+    const bool whole = options->full || (!options->sections && !options->brief);
+    const size_t most = options->top ? options->top : whole ? count : ROWS_SHOWN, shown = count < most ? count : most;
+    if (shown)
+        fprintf(text->page.stream, "\nResident memory by who mapped it, %s\n", moment->name);
+    for (size_t i = 0; i < shown; i++)
+        print_row(text, order[i]);
+    if (shown < count)
+        hw_page_print(&text->page, HW_FAINT, "%10s  and %zu more (--top)\n", "", count - shown);
+    free(order);
 }
 
 void hw_text_memory(struct hw_text *text)
 {
     const struct hw_view *view = text->view;
     const struct hw_memory_breakdown *peak = hw_view_memory(view, HW_MOMENT_PEAK);
-    const bool near = peak && !at_peak(view, peak);
+    const bool near = peak && !at_peak(view, peak, 50);
     const struct moment all[] = {{near ? "near the peak" : "at the peak", peak},
                                  {"at the dump", hw_view_memory(view, HW_MOMENT_DUMP)},
                                  {hw_text_end(view->profile), hw_view_memory(view, HW_MOMENT_END)}};
@@ -189,6 +227,11 @@ void hw_text_memory(struct hw_text *text)
     }
     print_table(&text->page, moments, count < 2 ? count : 2);
     print_sentence(text, &moments[0]);
-    if (near)
+    if (peak && !at_peak(view, peak, 500))
         print_when(text, peak);
+    print_inherited(text);
+    if (!(moments[0].memory->known & HW_MEMORY_LEDGER))
+        return;
+    print_beside(text, &moments[0]);
+    print_rows(text, &moments[0]);
 }

@@ -1,25 +1,20 @@
 /* text_symbols.c - at the top of a report: modules that many places lie in and that have no debug information, so that
- * these places have no file and line, and what to install. Packages are looked up in dpkg's lists of files, without
- * running it. */
+ * these places have no file and line, and what to install. */
 #include "report/text/text.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/text/human.h"
+#include "report/text/packages.h"
 
 #define MODULES_MOST 2
 #define LEAST_SHARE  20 /* one part of so many is worth a word */
-#define PACKAGE_MOST 128
-#define LISTS        "/var/lib/dpkg/info"
 
 struct missing {
     const struct hw_view_module *module;
     uint64_t value;
-    char package[PACKAGE_MOST]; /* that has its file; "": none is known */
 };
 
 /* ---- which modules ---- */
@@ -76,59 +71,6 @@ static size_t find_missing(struct hw_text *text, struct missing missing[static M
     return count;
 }
 
-/* ---- packages ---- */
-
-/* A list may have the name from before /lib became a link to /usr/lib. */
-static bool names_file(const char *line, const char *path)
-{
-    return !strcmp(line, path) || (!strncmp(path, "/usr/", 5) && !strcmp(line, path + 4));
-}
-
-/* Of "libc6:amd64.list" the name. */
-static void take_package(char package[static PACKAGE_MOST], const char *list)
-{
-    snprintf(package, PACKAGE_MOST, "%.*s", (int)strcspn(list, ":"), list);
-    const size_t size = strlen(package), ending = strlen(".list");
-    if (size > ending && !strcmp(package + size - ending, ".list"))
-        package[size - ending] = '\0';
-}
-
-/* False when there is no memory. */
-static bool read_list(const char *name, struct missing *missing, size_t count)
-{
-    char path[512], *line = NULL;
-    size_t room = 0;
-    snprintf(path, sizeof path, "%s/%s", LISTS, name);
-    FILE *list = fopen(path, "re");
-    if (!list)
-        return errno != ENOMEM;
-    while (getline(&line, &room, list) > 0) {
-        line[strcspn(line, "\n")] = '\0';
-        for (size_t i = 0; i < count; i++)
-            if (!*missing[i].package && names_file(line, missing[i].module->path))
-                take_package(missing[i].package, name);
-    }
-    const bool fine = feof(list) || errno != ENOMEM;
-    free(line);
-    fclose(list);
-    return fine;
-}
-
-static bool find_packages(struct missing *missing, size_t count)
-{
-    static const char ending[] = ".list";
-    DIR *lists = opendir(LISTS);
-    bool fine = lists || errno != ENOMEM;
-    for (struct dirent *entry; fine && lists && (entry = readdir(lists));) {
-        const size_t size = strlen(entry->d_name);
-        if (size > sizeof ending - 1 && !strcmp(entry->d_name + size - (sizeof ending - 1), ending))
-            fine = read_list(entry->d_name, missing, count);
-    }
-    if (lists)
-        closedir(lists);
-    return fine;
-}
-
 /* ---- what to do ---- */
 
 /* Servers of debug information, by the ID in os-release. */
@@ -161,23 +103,22 @@ static const char *find_server(void)
     return "https://debuginfod.elfutils.org";
 }
 
-static void add_advice(const struct missing *missing, struct hw_buffer *out)
+/* PACKAGE has the module's file; "": none is known. */
+static void add_advice(const struct hw_view_module *module, const char *package, struct hw_buffer *out)
 {
-    if (!strstr(missing->module->problem, "debug information"))
+    if (!strstr(module->problem, "debug information"))
         return; /* another file, or none: its own sentence is all */
     const char *urls = getenv("DEBUGINFOD_URLS");
     const bool asked = urls && *urls;
-    const bool own = !*missing->package && strncmp(missing->module->path, "/usr/", 5);
-    if (own) {
+    if (!*package && module->kind != HW_MODULE_SYSTEM && strncmp(module->path, "/usr/", 5)) {
         hw_buffer_add(out, " Compile it with -g.");
         return;
     }
-    if (*missing->package) /* Debian's and Ubuntu's names; libc6 and a few others have the older one */
-        hw_buffer_add(out, " Install %s-%s", missing->package,
-                      !strcmp(missing->package, "libc6") ? "dbg" : "dbgsym (or -dbg)");
+    if (*package) /* Debian's and Ubuntu's names; libc6 and a few others have the older one */
+        hw_buffer_add(out, " Install %s-%s", package, !strcmp(package, "libc6") ? "dbg" : "dbgsym (or -dbg)");
     if (!asked)
-        hw_buffer_add(out, "%s DEBUGINFOD_URLS=%s", *missing->package ? ", or set" : " Set", find_server());
-    if (*missing->package || !asked)
+        hw_buffer_add(out, "%s DEBUGINFOD_URLS=%s", *package ? ", or set" : " Set", find_server());
+    if (*package || !asked)
         hw_buffer_add(out, ".");
 }
 
@@ -201,7 +142,10 @@ void hw_text_missing_symbols(struct hw_text *text)
     for (size_t i = 0; i < view->module_count; i++)
         any = any || lacks_debug_info(&view->modules[i]);
     const size_t count = any && !view->profile->llvm ? find_missing(text, missing, &all) : 0;
-    if (count && !find_packages(missing, count))
+    struct hw_package packages[MODULES_MOST] = {{0}};
+    for (size_t i = 0; i < count; i++)
+        packages[i].path = missing[i].module->path;
+    if (!hw_packages_find(HW_PACKAGE_LISTS, packages, count))
         text->failed = true;
     for (size_t i = 0; i < count; i++) {
         hw_buffer_clear(&text->line);
@@ -210,7 +154,7 @@ void hw_text_missing_symbols(struct hw_text *text)
                       hw_view_measured(view, HW_MEASURED_PEAK) && view->profile->process.peak_bytes ? "peak" : "bytes");
         add_problem(missing[i].module, &text->line);
         hw_buffer_add(&text->line, ".");
-        add_advice(&missing[i], &text->line);
+        add_advice(missing[i].module, packages[i].name, &text->line);
         hw_page_marked(&text->page, HW_ALERT, "Debug info",
                        hw_page_clean(&text->page, &text->cleaned, hw_buffer_text(&text->line)));
     }

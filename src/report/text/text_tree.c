@@ -1,6 +1,7 @@
 /* text_tree.c - the tree of calls in a text report, from the root to the functions that allocate, or the other way.
  *
- * A call with one child in the tree and that child stand at the same indentation: only branches are indented. */
+ * A call with one child in the tree and that child stand below one another: only branches are indented. Lines show
+ * where a branch begins, and how far down it reaches. */
 #include "report/text/text.h"
 
 #include "report/text/human.h"
@@ -14,11 +15,22 @@ struct printing {
     const struct hw_tree *tree;
     enum hw_measure_id measure;
     bool bottom_up;
-    size_t column; /* where names begin */
-    size_t deeper; /* nodes without room */
+    size_t column;          /* where names begin */
+    size_t deeper;          /* nodes without room */
+    struct hw_buffer rails; /* the lines before the name */
 };
 
-static void print_call(const struct printing *printing, const struct hw_tree_node *node, size_t indent)
+/* Where a branch begins; where its last sibling does; on the way to the next sibling; behind the last one. */
+enum rail { FORK, LAST, PAST, BEHIND, RAILS };
+
+static const char *rail_text(const struct hw_page *page, enum rail rail)
+{
+    static const char *const utf8[RAILS] = {"├ ", "└ ", "│ ", "  "}, *const ascii[RAILS] = {"+ ", "+ ", "| ", "  "};
+    return (page->utf8 ? utf8 : ascii)[rail];
+}
+
+/* BRANCH: FORK or LAST when one begins here; RAILS: none does. */
+static void print_call(const struct printing *printing, const struct hw_tree_node *node, enum rail branch)
 {
     struct hw_text *text = printing->text;
     const struct hw_page *page = &text->page;
@@ -30,7 +42,9 @@ static void print_call(const struct printing *printing, const struct hw_tree_nod
             HW_PERCENT((double)node->total, (double)printing->tree->whole));
     if (!printing->bottom_up)
         fprintf(page->stream, " %*s", HW_RIGHT(10, node->self ? self : "-"));
-    hw_page_pad(page, 2 + indent);
+    const char *rails = hw_buffer_text(&printing->rails), *begins = branch == RAILS ? "" : rail_text(page, branch);
+    hw_page_print(page, HW_FAINT, "  %s%s", rails, begins);
+    const size_t indent = hw_text_width(rails) + hw_text_width(begins);
     const size_t mark = node->recurses ? hw_text_width(hw_page_ellipsis(page)) + 11 : 0;
     const size_t used = printing->column + indent + mark;
     hw_page_print(page, HW_NAME, "%s", hw_text_function(text, &frame, page->width > used + 8 ? page->width - used : 8));
@@ -39,27 +53,28 @@ static void print_call(const struct printing *printing, const struct hw_tree_nod
     fputc('\n', page->stream);
 }
 
-static void print_below(struct printing *printing, uint32_t index, size_t indent)
+/* The node at INDEX and all below it. BRANCH is of its first line; the lines below continue it. */
+static void print_below(struct printing *printing, uint32_t index, enum rail branch)
 {
     const struct hw_tree *tree = printing->tree;
     const struct hw_page *page = &printing->text->page;
-    while (true) {
-        const struct hw_tree_node *node = &tree->node[index];
-        if (index)
-            print_call(printing, node, indent);
-        if (node->children != 1) {
-            if (index && node->children)
-                indent += STEP;
-            if (!printing->text->options->full && printing->column + indent + LEAST_COLUMNS > page->width) {
-                printing->deeper += node->children;
-                return;
-            }
-            for (uint32_t i = 0; i < node->children; i++)
-                print_below(printing, tree->child[node->child + i], indent);
-            return;
-        }
-        index = tree->child[node->child];
+    const size_t before = printing->rails.used;
+    const struct hw_tree_node *node = &tree->node[index];
+    if (index)
+        print_call(printing, node, branch);
+    if (branch != RAILS)
+        hw_buffer_add(&printing->rails, "%s", rail_text(page, branch == FORK ? PAST : BEHIND));
+    while (node->children == 1) {
+        node = &tree->node[tree->child[node->child]];
+        print_call(printing, node, RAILS);
     }
+    const size_t indent = hw_text_width(hw_buffer_text(&printing->rails)) + STEP;
+    if (!printing->text->options->full && printing->column + indent + LEAST_COLUMNS > page->width)
+        printing->deeper += node->children;
+    else
+        for (uint32_t i = 0; i < node->children; i++)
+            print_below(printing, tree->child[node->child + i], i + 1 < node->children ? FORK : LAST);
+    hw_buffer_cut(&printing->rails, before);
 }
 
 static void print_notes(const struct printing *printing)
@@ -99,8 +114,10 @@ bool hw_text_tree(struct hw_text *text, enum hw_measure_id measure, void (*title
     hw_page_heading(page, hw_page_cut(page, &text->name, hw_buffer_text(&text->line), page->width));
     hw_page_print(page, HW_FAINT, "%10s %8s%s  %s", "total", "share", sums->bottom_up ? "" : "       self", "function");
     fputc('\n', page->stream);
-    print_below(&printing, 0, 0);
+    print_below(&printing, 0, RAILS);
     print_notes(&printing);
+    text->failed |= printing.rails.failed;
+    hw_buffer_free(&printing.rails);
     hw_tree_free(&tree);
     return true;
 }

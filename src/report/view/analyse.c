@@ -3,10 +3,12 @@
 
 #include <stdlib.h>
 
+#include "report/view/contents.h"
+
 static bool is_unseen(const void *closure, size_t context)
 {
     const struct hw_view *view = closure;
-    return hw_view_uncounted_owner(view, &view->contexts[context].sum) != NULL;
+    return hw_view_used_unseen(view, &view->contexts[context].sum);
 }
 
 static bool words_of(const void *closure, size_t context, uint64_t *words, size_t count)
@@ -47,10 +49,26 @@ static uint64_t shared_samples(const void *closure, size_t context, uint64_t *li
     return samples;
 }
 
+/* OF: the index of each context, by its id. */
+static const uint32_t *add_pins(const struct hw_view *view, uint32_t *of)
+{
+    if (!view->profile->heap_pages)
+        return NULL;
+    for (uint32_t id = 0; id < view->profile->context_entry_count; id++) {
+        const struct hw_view_context *context = hw_view_context_of(view, id);
+        of[id] = context && !context->sum.pool ? (uint32_t)(context - view->contexts) : HW_NONE;
+    }
+    return of;
+}
+
 bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, struct hw_error *error)
 {
-    *of = (struct hw_view_analysis){.contexts = calloc(view->context_count + 1, sizeof *of->contexts)};
-    if (!of->contexts) {
+    *of = (struct hw_view_analysis){.contexts = calloc(view->context_count + 1, sizeof *of->contexts),
+                                    .contents = hw_contents_by_context(view),
+                                    .context_of =
+                                        calloc(view->profile->context_entry_count + 1, sizeof *of->context_of)};
+    if (!of->contexts || !of->contents || !of->context_of) {
+        hw_view_analysis_free(of);
         hw_error_set(error, "not enough memory for the analysis");
         return false;
     }
@@ -70,6 +88,8 @@ bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, st
         .samples = hw_add_saturating(view->profile->sample_info.heap_reads, view->profile->sample_info.heap_writes),
         .sample_weight = view->profile->sample_info.period,
         .global_lines = view->profile->access_counted ? view->global_hot_lines : 0,
+        .contents = view->profile->content_search ? of->contents : NULL,
+        .context_of = add_pins(view, of->context_of),
         .closure = view};
     of->analysis = hw_analysis_new(&input, error);
     if (!of->analysis)
@@ -81,5 +101,7 @@ void hw_view_analysis_free(struct hw_view_analysis *of)
 {
     hw_analysis_free(of->analysis);
     free(of->contexts);
+    free(of->contents);
+    free(of->context_of);
     *of = (struct hw_view_analysis){0};
 }

@@ -10,6 +10,8 @@
 struct hw_view_analysis {
     struct hw_analysis *analysis; /* context indexes are those of the view */
     const struct hw_profile_context **contexts;
+    const struct hw_contents **contents;
+    uint32_t *context_of; /* by id */
 };
 
 /* False with ERROR when there is no memory. The view must outlive it. */

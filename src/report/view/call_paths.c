@@ -32,11 +32,10 @@ static bool number_functions(struct paths *paths, const struct hw_view *view)
         return false;
     for (size_t i = 0; i < view->location_count; i++) {
         const struct hw_view_location *location = &view->locations[i];
-        const char *name = location->frames.frame[location->frames.count - 1].function;
+        const struct hw_frame *outermost = &location->frames.frame[location->frames.count - 1];
         bool new;
-        paths->function[i] = hw_index_intern(
-            &functions, (struct hw_key){name ? (uintptr_t)name : i, name ? location->module : HW_NONE - 1}, (uint32_t)i,
-            &new);
+        paths->function[i] =
+            hw_index_intern(&functions, hw_view_function_key(view, location, outermost), (uint32_t)i, &new);
     }
     hw_index_free(&functions);
     return true;

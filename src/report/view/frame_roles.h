@@ -30,6 +30,9 @@ const char *hw_qualified_name(const char *function);
  * and no wrapper unless the stack is unfolded. The next best when there is none. */
 size_t hw_stack_headline(const struct hw_view_stack *stack);
 
+/* How many frames are left without the code that starts processes and threads; at least 1 of a stack that has any. */
+size_t hw_stack_without_start(const struct hw_view_stack *stack);
+
 /* How many frames at the allocating end are folded: wrappers that follow one another, always before the headline. */
 size_t hw_stack_wrappers(const struct hw_view_stack *stack);
 

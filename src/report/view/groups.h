@@ -25,16 +25,18 @@ extern const struct hw_by_key hw_by_keys[HW_BYS];
 enum hw_by hw_by_find(const char *key);
 
 /* Reports that are made of sums, instead of sections. */
-enum hw_sums_shape { HW_SUMS_NONE, HW_SUMS_GROUPS, HW_SUMS_SANDWICH, HW_SUMS_TREE };
+enum hw_sums_shape { HW_SUMS_NONE, HW_SUMS_GROUPS, HW_SUMS_SANDWICH, HW_SUMS_TREE, HW_SUMS_SOURCE };
+struct hw_source_options;
 struct hw_sums {
     enum hw_sums_shape shape;
     enum hw_by by;
     bool chosen; /* the measure is; else it is the usual one */
     enum hw_measure_id measure;
-    const char *function; /* of the sandwich */
-    bool bottom_up;       /* the tree */
-    bool share_given;     /* LEAST was */
-    double least;         /* share of the whole that a branch of the tree has, 0 to 1 */
+    const char *function;                   /* of the sandwich */
+    bool bottom_up;                         /* the tree */
+    bool share_given;                       /* LEAST was */
+    double least;                           /* share of the whole that a branch of the tree has, 0 to 1 */
+    const struct hw_source_options *source; /* of the source: source.h */
 };
 
 /* The measure that SUMS asks for; HW_MEASURES with ERROR when VIEW does not have it. */
@@ -44,7 +46,10 @@ struct hw_group {
     uint32_t location, frame; /* one of its frames, HW_NONE: it has none */
     const char *name;         /* of a type; NULL: not known */
     bool main;                /* the main thread */
-    uint64_t size_most;       /* of a size: the greatest of the class, a power of two; 0: not known */
+    uint32_t thread;          /* + 1: index of a thread; 0: none, and the frame is where its threads started */
+    uint64_t threads;         /* how many it is, where THREAD says one */
+    enum hw_thread_names names;
+    uint64_t size_most; /* of a size: the greatest of the class, a power of two; 0: not known */
     uint64_t self, total;
 };
 
@@ -55,7 +60,12 @@ struct hw_groups {
     uint64_t none;  /* of those without a stack, which are in no group of frames */
 };
 
-/* FULL: frames inside of the headline and start code are in groups, too. False when there is no memory. */
+/* Where the stack's thread started, as far as the stack reaches that. False: it is not known, or the main thread's. */
+bool hw_stack_thread_start(const struct hw_view *view, const struct hw_view_stack *stack, uint32_t *location,
+                           uint32_t *frame);
+
+/* FULL: frames inside of the headline and start code are in groups, too, and threads are one group for each name, not
+ * for names that differ in digits. False when there is no memory. */
 bool hw_groups_make(struct hw_groups *groups, const struct hw_view *view, enum hw_by by, enum hw_measure_id measure,
                     bool full);
 void hw_groups_free(struct hw_groups *groups);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/view/frame_roles.h"
+#include "report/view/keeps.h"
 #include "report/view/rules.h"
 
 static uint64_t positive(int64_t value)
@@ -98,9 +99,15 @@ static void keep_details(struct hw_view *view, size_t contexts, const uint32_t *
 {
     KEEP(view->free_stacks, view->free_stack_count);
     KEEP(view->histogram, view->histogram_count);
+    KEEP(view->size_bars, view->size_bar_count);
+    KEEP(view->life_bars, view->life_bar_count);
     KEEP(view->sample_counts, view->sample_count_count);
     KEEP(view->sides, view->side_count);
     hw_view_keep_words(view, kept);
+    hw_view_keep_keeps(view, kept);
+    for (size_t i = 0; i < view->id_count; i++)
+        if (view->index_of[i] != HW_NONE)
+            view->index_of[i] = kept[view->index_of[i]];
     for (size_t i = 0; view->sampled && i < contexts; i++)
         if (kept[i] != HW_NONE)
             view->sampled[kept[i]] = view->sampled[i];

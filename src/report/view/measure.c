@@ -2,6 +2,7 @@
 #include "report/view/measure.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,73 @@ static const char *access_unknown(const struct hw_view *view, enum hw_measure_id
     return NULL;
 }
 
+/* Among the runtime's options, as it got them: NAME=… */
+static bool has_option(const char *options, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = options; at; at = strchr(at, ':'), at += at != NULL)
+        if (!strncmp(at, name, length) && at[length] == '=')
+            return true;
+    return false;
+}
+
+/* What is done only at the end, and only where an option asks for it. */
+struct asked {
+    const char *option, *said; /* said: how a note of the runtime begins */
+    const char *unasked, *early, *exec, *killed, *signal, *other;
+};
+#define ENDED(said)                                                                                                    \
+    .exec = said ": the process became another program (exec)", .killed = said ": SIGKILL ended the program",          \
+    .signal = said ": a signal ended the program at once (its stack had overflowed, and there was no other one: "      \
+                   "sigaltstack)"
+
+static const char *why_not(const struct hw_profile *profile, const struct asked *asked)
+{
+    const struct hw_process_info *process = &profile->process;
+    for (size_t i = 0; i < profile->note_count; i++) {
+        const char *text = hw_profile_string(profile, profile->notes[i].text);
+        if (profile->notes[i].code == HW_NOTE_OTHER && !strncmp(text, asked->said, strlen(asked->said)))
+            return text;
+    }
+    if (!has_option(hw_profile_string(profile, process->options), asked->option))
+        return asked->unasked;
+    if (process->flags & HW_PROCESS_DUMP || profile->running)
+        return asked->early;
+    if (process->exit_kind == HW_EXIT_EXEC)
+        return asked->exec;
+    if (process->exit_kind == HW_EXIT_SIGNAL && process->exit_value == SIGKILL)
+        return asked->killed;
+    return process->exit_kind == HW_EXIT_SIGNAL ? asked->signal : asked->other;
+}
+
+const char *hw_not_searched(const struct hw_profile *profile)
+{
+    static const struct asked asked = {
+        .option = "leaks",
+        .said = "leaks were not searched for",
+        .unasked = "pointers were not searched for (heapwise record --leaks)",
+        .early = "leaks are searched for at the end (before that: heapwise leaks PID)",
+        ENDED("leaks were not searched for"),
+        .other = "leaks were not searched for: the program had given up system calls (seccomp), or its end was not "
+                 "seen",
+    };
+    return why_not(profile, &asked);
+}
+
+const char *hw_not_examined(const struct hw_profile *profile)
+{
+    static const struct asked asked = {
+        .option = "contents",
+        .said = "contents were not examined",
+        .unasked = "contents were not examined: heapwise record --contents does that",
+        .early = "contents were not examined: that is done at the end and in dumps",
+        ENDED("contents were not examined"),
+        .other = "contents were not examined: the program had given up system calls (seccomp), the file could not grow "
+                 "(a limit of file sizes), or the program's end was not seen",
+    };
+    return why_not(profile, &asked);
+}
+
 const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id)
 {
     if (id >= HW_MEASURE_ACCESSES)
@@ -98,6 +166,8 @@ const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id
 #define HW_VALUE                                              HW_BOTH
 #include "report/view/measures.def"
     };
+    if (needed[id] == HW_MEASURED_LEAKS && !hw_view_measured(view, HW_MEASURED_LEAKS))
+        return hw_not_searched(view->profile);
     return hw_view_measured(view, needed[id]) ? NULL
            : view->profile->llvm              ? "this kind of profile does not record it"
            : view->profile->totals_lost       ? "that part of the file is damaged"

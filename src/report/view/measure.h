@@ -51,6 +51,10 @@ const char *hw_measure_unit_name(enum hw_measure_unit unit);
 /* NULL when the profile has it; else why not, as the end of a sentence: "the run was sampled". */
 const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id);
 
+/* Why nobody searched for lost blocks: a sentence without its full stop. */
+const char *hw_not_searched(const struct hw_profile *profile);
+/* The same of contents of blocks. */
+const char *hw_not_examined(const struct hw_profile *profile);
 /* Never below zero. 0 where it is not known: ask hw_measure_unknown first. */
 uint64_t hw_measure_value(const struct hw_view *view, enum hw_measure_id id, const struct hw_view_context *context);
 

@@ -78,6 +78,7 @@ bool hw_number_measured(const struct hw_view *view, const struct hw_number *numb
         [HW_KNOWN_AGE] = HW_MEASURED_LIVE,
         [HW_KNOWN_LAST] = HW_MEASURED_LAST,
         [HW_KNOWN_CPUS] = HW_MEASURED_CPUS,
+        [HW_KNOWN_LEAKS] = HW_MEASURED_LEAKS,
         [HW_KNOWN_GRANULES] = HW_MEASURED_GRANULES,
         [HW_KNOWN_KINDS] = HW_MEASURED_GRANULES,
         [HW_KNOWN_LINES] = HW_MEASURED_GRANULES,

@@ -19,6 +19,7 @@ enum hw_number_known {
     HW_KNOWN_AGE,        /* HW_MEASURED_LIVE, and it is not too much to be known */
     HW_KNOWN_LAST,       /* HW_MEASURED_LAST */
     HW_KNOWN_CPUS,       /* HW_MEASURED_CPUS */
+    HW_KNOWN_LEAKS,      /* HW_MEASURED_LEAKS */
     HW_KNOWN_COUNTED,    /* accesses were counted */
     HW_KNOWN_AMOUNTS,    /* …not only periods */
     HW_KNOWN_SPLIT,      /* …and reads apart from writes */
@@ -41,6 +42,7 @@ enum hw_number_group {
     HW_GROUP_CPUS,
     HW_GROUP_REALLOC,
     HW_GROUP_INHERITED,
+    HW_GROUP_LEAKS,
     HW_GROUP_ACCESS_BLOCKS,
     HW_GROUP_ACCESS_RANGE,
     HW_GROUP_ACCESS_GRANULES,

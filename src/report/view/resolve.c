@@ -206,6 +206,18 @@ const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view,
     return module != HW_NONE && view->modules[module].uncounted ? &view->modules[module] : NULL;
 }
 
+const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)
+{
+    return context->type && !context->types_differ ? hw_view_type_name(view, context->type) : NULL;
+}
+
+bool hw_view_used_unseen(const struct hw_view *view, const struct hw_profile_context *sum)
+{
+    const char *type = hw_view_type(view, sum);
+    return hw_view_uncounted_owner(view, sum) || (sum->access && sum->access->all.unseen_writes) ||
+           (type && hw_profile_is_library_type(type));
+}
+
 size_t hw_view_uncounted_libraries(const struct hw_view *view, bool fields, const struct hw_view_module **first)
 {
     size_t count = 0;
@@ -218,11 +230,6 @@ size_t hw_view_uncounted_libraries(const struct hw_view *view, bool fields, cons
         count++;
     }
     return count;
-}
-
-const char *hw_view_type(const struct hw_view *view, const struct hw_profile_context *context)
-{
-    return context->type && !context->types_differ ? hw_view_type_name(view, context->type) : NULL;
 }
 
 /* ---- all of it ---- */

@@ -135,9 +135,7 @@ struct search {
 
 static struct hw_key key_of(const struct hw_view *view, const struct hw_view_location *location, uint32_t frame)
 {
-    const char *name = location->frames.frame[frame].function;
-    return name ? (struct hw_key){(uintptr_t)name, location->module}
-                : (struct hw_key){(uintptr_t)(location - view->locations), HW_NONE - 1};
+    return hw_view_function_key(view, location, &location->frames.frame[frame]);
 }
 
 static bool is_equal(struct hw_key a, struct hw_key b)

@@ -12,6 +12,7 @@
 #include "profile/model/symbol_tables.h"
 #include "profile/model/symbolised.h"
 #include "profile/container/write.h"
+#include "report/view/keeps.h"
 
 struct symboliser {
     struct hw_tables *tables;
@@ -176,12 +177,13 @@ static struct hw_data_name make_data(struct symboliser *symboliser, uint32_t map
         .address = address, .size = size, .map = map, .flags = flags, .name = add_string(symboliser, name)};
 }
 
-/* The variables that entries of the report name, and locks (granules that they share are in several), and all sections
+/* The variables that entries of the report name, those that keep blocks, and locks (granules that they share are in several), and all sections
  * of modules with data that has no symbol. */
 static void add_data(struct symboliser *symboliser)
 {
     const struct hw_view *view = symboliser->view;
-    size_t most = view->lock_count, count = 0, kept = 0;
+    const size_t keepers = view->keeps ? view->keeps->keeper_count : 0;
+    size_t most = view->lock_count + keepers, count = 0, kept = 0;
     for (size_t i = 0; i < view->global_count; i++)
         most += view->globals[i].symbol_count;
     for (size_t i = 0; view->data && i < view->module_count; i++)
@@ -199,6 +201,14 @@ static void add_data(struct symboliser *symboliser)
         if (lock->symbol)
             data[count++] = make_data(symboliser, view->modules[lock->module].map, 0, lock->symbol->address,
                                       lock->symbol->size, lock->symbol->name);
+    }
+    for (size_t i = 0; !symboliser->failed && i < keepers; i++) {
+        const struct hw_view_keeper *keeper = &view->keeps->keepers[i];
+        const struct hw_data_symbol *symbol =
+            keeper->symbol && !keeper->in_tls ? hw_view_symbol_at(&view->data[keeper->module], keeper->address) : NULL;
+        if (symbol)
+            data[count++] = make_data(symboliser, view->modules[keeper->module].map, 0, symbol->address, symbol->size,
+                                      symbol->name);
     }
     for (size_t i = 0; !symboliser->failed && view->data && i < view->module_count; i++)
         for (size_t k = 0; k < view->data[i].section_count; k++) {

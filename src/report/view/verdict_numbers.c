@@ -2,6 +2,7 @@
 #include "report/view/verdict_numbers.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log_histogram.h"
@@ -315,10 +316,10 @@ static void take_predictions(struct hw_verdict_input *input, const struct hw_pro
     }
 }
 
-/* Where most time in operations of KIND is spent, or of all (-1). */
+/* Where most time in operations of KIND is spent, or of all (-1), as far as enough were timed. */
 static size_t site_of(const struct hw_view *view, int kind)
 {
-    for (size_t i = 0; i < view->site_count; i++)
+    for (size_t i = 0; i < view->sites_ranked; i++)
         if (view->sites[i].context && (kind < 0 || view->sites[i].kind == (uint32_t)kind)) /* most ticks first */
             return i;
     return SIZE_MAX;
@@ -456,6 +457,60 @@ static void when_of_external(struct hw_verdict_input *input, const struct hw_pro
                                      .looks = looks};
 }
 
+/* A part of the run that is worth a word. */
+#define LASTING        0.2
+#define LASTING_NEARLY 0.9 /* as many bytes count for the same time */
+
+struct waste {
+    double bytes, resident, seconds;
+};
+
+static int by_waste(const void *a, const void *b)
+{
+    const struct waste *one = a, *other = b;
+    return (one->bytes < other->bytes) - (one->bytes > other->bytes);
+}
+
+/* How much was resident beyond what was requested, for a fifth of the run. What is resident at a point at which it
+ * was not read is what the next reading says, less what may have been added until then: as much as is requested more.
+ */
+static void take_lasting(struct hw_verdict_input *input, const struct hw_profile *profile)
+{
+    const struct hw_places_point *point = profile->places->points;
+    const size_t points = profile->places->point_count;
+    struct waste *waste = calloc(points, sizeof *waste);
+    double resident = 0, requested = 0, until = input->begin + input->wall, seconds = 0, nearly = 0;
+    size_t count = 0;
+    for (size_t i = points; waste && i-- > 0;) {
+        const double at = seconds_at(profile, point[i].tick), here = (double)point[i].requested_bytes;
+        if (point[i].resident_bytes)
+            resident = (double)point[i].resident_bytes;
+        requested = point[i].resident_bytes ? here : fmax(requested, here);
+        struct waste *one = &waste[count++];
+        one->bytes = point[i].resident_bytes ? (double)point[i].internal_bytes + (double)point[i].blowup_bytes +
+                                                   (double)point[i].external_bytes
+                                             : resident - requested;
+        one->resident = resident - (requested - here);
+        one->seconds = until > at ? fmin(until - at, WHEN_LOOK_GAP * input->wall) : 0;
+        until = at;
+    }
+    if (count)
+        qsort(waste, count, sizeof *waste, by_waste);
+    for (size_t i = 0; i < count; i++) {
+        const bool known = input->lasting > 0;
+        if (waste[i].bytes <= 0 || (known && waste[i].bytes < nearly))
+            break;
+        seconds += waste[i].seconds;
+        if (seconds < LASTING * input->wall)
+            continue;
+        nearly = known ? nearly : LASTING_NEARLY * waste[i].bytes;
+        input->lasting = waste[i].bytes;
+        input->lasting_total = waste[i].resident;
+        input->lasting_seconds = seconds;
+    }
+    free(waste);
+}
+
 /* From exact counts over time, and from readings: samples have no times. */
 static void take_times(struct hw_verdict_input *input, const struct hw_profile *profile, uint64_t at)
 {
@@ -468,6 +523,8 @@ static void take_times(struct hw_verdict_input *input, const struct hw_profile *
     when_of_state(input, profile, HW_CAUSE_BLOWUP, at);
     if (isnan(input->memory_at))
         when_of_external(input, profile);
+    if (input->wall > 0 && !profile->places->info.runs)
+        take_lasting(input, profile);
 }
 
 bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)

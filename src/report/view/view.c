@@ -9,7 +9,9 @@
 #include "base/order.h"
 #include "profile/model/symbolised.h"
 #include "report/view/frame_roles.h"
+#include "report/view/keeps.h"
 #include "report/view/llvm_names.h"
+#include "report/view/suppressions.h"
 #include "base/index.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -297,18 +299,7 @@ static bool make_histogram(struct hw_view *view, const uint32_t *context_of, siz
 
 const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count)
 {
-    size_t low = 0, high = view->histogram_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (view->histogram[middle].context < context)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *count = 0;
-    while (low + *count < view->histogram_count && view->histogram[low + *count].context == context)
-        ++*count;
-    return view->histogram + low;
+    return view->histogram + HW_RUN(view->histogram, view->histogram_count, context, context, count);
 }
 
 /* ---- totals ---- */
@@ -337,7 +328,8 @@ static struct hw_thread_entry whole_totals(const struct hw_profile *profile)
 static bool shape_stacks(struct hw_view *view, const struct hw_view_options *options)
 {
     return hw_view_make_roles(view, options) &&
-           (options->no_fold || options->keep_frames || hw_view_find_wrappers(view)) && hw_view_keep(view) &&
+           (options->no_fold || options->keep_frames || options->no_symbols || hw_view_find_wrappers(view)) &&
+           hw_view_keep(view) &&
            (options->keep_frames || hw_view_cut_stacks(view, options->cut_wrappers && !options->no_fold));
 }
 
@@ -353,6 +345,12 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
     uint32_t *context_of = malloc(ids * sizeof *context_of);
     hw_error_set(error, "%s: not enough memory for the report", profile->path ? profile->path : "profile");
     bool done = view && module_of && canonical && context_of;
+    if (view) {
+        view->index_of = context_of;
+        view->id_count = ids;
+    } else {
+        free(context_of);
+    }
     if (done) {
         view->profile = profile;
         view->type = options->type;
@@ -366,11 +364,14 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
         memset(context_of, 0xff, ids * sizeof *context_of); /* HW_NONE */
         done = make_modules(view, module_of) && make_nodes(view, module_of, canonical) &&
                make_contexts(view, canonical, context_of, ids) && make_free_stacks(view, canonical, context_of, ids) &&
-               make_histogram(view, context_of, ids) && hw_view_make_words(view, canonical, context_of, ids) &&
-               hw_view_make_operations(view, canonical) &&
+               make_histogram(view, context_of, ids) && hw_view_make_distributions(view, context_of, ids) &&
+               hw_view_make_words(view, canonical, context_of, ids) && hw_view_make_operations(view, canonical) &&
+               hw_view_make_ledger(view, canonical) && hw_view_make_threads(view, canonical, module_of) &&
+               hw_view_make_keeps(view, canonical, module_of, context_of, ids) &&
                (options->function || (hw_view_make_samples(view, module_of, context_of, ids) &&
                                       hw_view_make_sides(view, canonical, module_of, context_of, ids))) &&
-               hw_view_resolve(view, options, error) && shape_stacks(view, options) &&
+               hw_view_resolve(view, options, error) && hw_view_suppress(view, options->suppressions) &&
+               shape_stacks(view, options) && hw_view_name_threads(view) && hw_view_name_keeps(view, options, error) &&
                (options->function || (hw_view_make_globals(view, module_of, options, error) &&
                                       hw_view_make_locks(view, module_of, options, error)));
         if (done)
@@ -378,7 +379,6 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
     }
     free(module_of);
     free(canonical);
-    free(context_of);
     if (!done) {
         hw_view_free(view);
         return NULL;
@@ -392,22 +392,30 @@ void hw_view_free(struct hw_view *view)
     if (!view)
         return;
     hw_view_free_globals(view);
+    hw_view_free_keeps(view);
     hw_symbolizer_free(view->symbolizer);
     free(view->frames);
     hw_locator_free(view->locator);
     hw_view_names_free(view->names);
     free(view->accesses);
     free(view->histogram);
+    free(view->size_bars);
+    free(view->life_bars);
     free(view->sampled);
     free(view->sample_counts);
+    free(view->threads);
+    free(view->suppressed);
+    free(view->thread_leaves);
     free(view->roles);
     free(view->sides);
     hw_view_free_words(view);
     hw_view_free_operations(view);
+    hw_view_free_ledger(view);
     free(view->modules);
     free(view->locations);
     free(view->nodes);
     free(view->contexts);
+    free(view->index_of);
     free(view->free_stacks);
     free(view->roles_of_frames);
     free(view->structural);
@@ -456,18 +464,14 @@ void hw_view_stack_free(struct hw_view_stack *stack)
 
 const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view, size_t context, size_t *count)
 {
-    size_t low = 0, high = view->free_stack_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (view->free_stacks[middle].context < context)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *count = 0;
-    while (low + *count < view->free_stack_count && view->free_stacks[low + *count].context == context)
-        ++*count;
-    return view->free_stacks + low;
+    return view->free_stacks + HW_RUN(view->free_stacks, view->free_stack_count, context, context, count);
+}
+
+const struct hw_view_context *hw_view_context_of(const struct hw_view *view, uint32_t id)
+{
+    size_t count;
+    const size_t first = HW_RUN(view->contexts, view->context_count, sum.id, id, &count);
+    return count ? &view->contexts[first] : NULL;
 }
 
 /* ---- order ---- */
@@ -481,38 +485,34 @@ bool hw_view_is_cold(const struct hw_profile_context *context)
     return accesses < context->bytes / HW_COLD_BYTES;
 }
 
-struct ranked {
-    uint64_t value;
-    uint32_t index;
-};
-
 static int compare_ranked(const void *left, const void *right)
 {
-    const struct ranked *a = left, *b = right;
+    const struct hw_ranked *a = left, *b = right;
     return HW_ORDER(b->value, a->value) ?: HW_ORDER(a->index, b->index);
+}
+
+uint32_t *hw_ranked_indexes(struct hw_ranked *ranked, size_t count)
+{
+    uint32_t *order = ranked ? malloc((count + 1) * sizeof *order) : NULL;
+    if (order && count)
+        qsort(ranked, count, sizeof *ranked, compare_ranked);
+    for (size_t i = 0; order && i < count; i++)
+        order[i] = ranked[i].index;
+    free(ranked);
+    return order;
 }
 
 uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_count, enum hw_sort_key key, bool all,
                          size_t *count)
 {
-    struct ranked *ranked = malloc((context_count + 1) * sizeof *ranked);
-    uint32_t *order = malloc((context_count + 1) * sizeof *order);
+    struct hw_ranked *ranked = malloc((context_count + 1) * sizeof *ranked);
     *count = 0;
-    if (!ranked || !order) {
-        free(ranked);
-        free(order);
-        return NULL;
-    }
-    for (size_t i = 0; i < context_count; i++) {
+    for (size_t i = 0; ranked && i < context_count; i++) {
         const uint64_t value = hw_sort_value(key, &contexts[i]);
         if (all || value)
-            ranked[(*count)++] = (struct ranked){value, (uint32_t)i};
+            ranked[(*count)++] = (struct hw_ranked){value, (uint32_t)i};
     }
-    qsort(ranked, *count, sizeof *ranked, compare_ranked);
-    for (size_t i = 0; i < *count; i++)
-        order[i] = ranked[i].index;
-    free(ranked);
-    return order;
+    return hw_ranked_indexes(ranked, *count);
 }
 
 const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment)
@@ -521,6 +521,23 @@ const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enu
         if (view->profile->memory[i].moment == moment)
             return &view->profile->memory[i];
     return NULL;
+}
+
+const char *hw_view_moment_key(uint32_t moment)
+{
+    static const char *const keys[] = {[HW_MOMENT_PEAK] = "peak", [HW_MOMENT_END] = "end", [HW_MOMENT_DUMP] = "dump"};
+    return moment < sizeof keys / sizeof *keys ? keys[moment] : NULL;
+}
+
+uint64_t hw_view_own_memory(const struct hw_profile *profile)
+{
+    uint64_t most = 0, own = 0;
+    for (size_t i = 0; i < profile->memory_count && !(profile->process.flags & HW_PROCESS_MERGED); i++)
+        if (profile->memory[i].rss > most) {
+            most = profile->memory[i].rss;
+            own = profile->memory[i].runtime;
+        }
+    return own;
 }
 
 uint64_t hw_view_peak_rss(const struct hw_profile *profile)

@@ -136,6 +136,13 @@ struct hw_view_role {
     uint64_t threads;
 };
 
+/* A thread of the profile, or several that were added up. */
+struct hw_view_thread {
+    const struct hw_profile_thread *is;
+    uint32_t location, frame; /* its start function; HW_NONE: not known */
+    uint32_t started;         /* leaf of the stack that started it, 0: not known */
+};
+
 /* What kinds of operations are called, by enum hw_operation_kind: in JSON, and for people. */
 extern const char *const hw_operation_kind_keys[], *const hw_operation_kind_names[];
 
@@ -143,6 +150,19 @@ extern const char *const hw_operation_kind_keys[], *const hw_operation_kind_name
 struct hw_view_part {
     size_t count;
     uint64_t peak, bytes, leaked, allocations;
+};
+
+/* Operations of one kind and call stack, by their timed ones. With n of them the standard error of what they took is
+ * about sqrt((1 + v) / n), v being the variance of one by the square of its mean: 1 or more for operations of an
+ * allocator, of which a few are much slower than the rest. So n = 7 gives +- 107 % (two errors), 30 gives +- 52 %: then
+ * twice as much is more. Fewer are not ranked, unless all were timed, so that nothing is estimated. */
+#define HW_VIEW_TIMED_LEAST 30
+struct hw_view_site {
+    uint32_t context; /* a node of the view */
+    uint32_t kind;    /* enum hw_operation_kind */
+    uint64_t samples, weight, ticks, most;
+    uint64_t bytes;
+    bool ranked;
 };
 
 struct hw_view {
@@ -158,11 +178,17 @@ struct hw_view {
     size_t node_count;
     struct hw_view_context *contexts; /* sorted by id; only those with blocks */
     size_t context_count;
+    uint32_t *index_of; /* by id of the profile: index of the context it is in, HW_NONE: none */
+    size_t id_count;
     struct hw_view_free_stack *free_stacks; /* sorted by context, greatest count first */
     size_t free_stack_count;
     struct hw_profile_accesses *accesses;   /* of the contexts; NULL when accesses were not counted */
     struct hw_profile_histogram *histogram; /* `context` is an index into contexts; sorted by it, then by first_word */
     size_t histogram_count;
+    struct hw_profile_size_bar *size_bars; /* `context` is an index into contexts; sorted by it, then by size */
+    size_t size_bar_count;
+    struct hw_profile_life_bar *life_bars; /* likewise, then by lifetime */
+    size_t life_bar_count;
     struct hw_view_words words, freed_words; /* of all blocks; of freed ones by where they were freed */
     struct hw_view_granule *granules;        /* sorted by module and address */
     size_t granule_count;
@@ -178,16 +204,21 @@ struct hw_view {
     struct hw_view_lock *locks; /* in the order of the profile's */
     size_t lock_count;
     /* Allocator mode; of both `context` is a node of the view. */
-    struct hw_operation_site *sites; /* most ticks first */
-    size_t site_count;
+    struct hw_view_site *sites; /* those that can be ranked first, most ticks first */
+    size_t site_count, sites_ranked;
     struct hw_slow_operation *slowest; /* slowest first */
     size_t slowest_count;
     /* view_sides.c: what threads do in lines that they share and write. */
+    struct hw_view_thread *threads; /* as in the profile; view_threads.c */
+    size_t thread_count;
+    uint32_t *thread_leaves; /* by thread place of the profile: the leaf of its stack, 0: not known */
     struct hw_view_role *roles; /* as in the profile */
     size_t role_count;
     struct hw_side *sides; /* `context` is an index into contexts, `map` one into locations or HW_NONE, `code` is 0;
                             * sorted as in the profile */
     size_t side_count;
+    struct hw_view_keeps *keeps; /* keeps.h; NULL: not recorded */
+    uint32_t *ledger_leaves, *mapping_leaves; /* stacks of what is in the profile's ledger and mappings */
     struct hw_data *data; /* by module; private to view_globals.c */
     bool *data_loaded;    /* by module */
     bool data_is_own;
@@ -207,12 +238,15 @@ struct hw_view {
     struct hw_view_part named[2]; /* contexts of `function`: those where it allocates itself, those it is a caller in */
     struct hw_view_part left_out; /* by the rules: contexts that are not in the view */
     size_t hidden;                /* contexts with frames that the rules hide */
+    const struct hw_suppressions *suppressions; /* of the options; NULL also where nobody searched */
+    struct hw_suppressed *suppressed;           /* by each of them */
 };
 
 struct hw_view_options {
     bool no_symbols;              /* leave every frame as module + offset */
     const char *function;         /* only the contexts of this function (keep.c), and no globals; or NULL */
     const struct hw_rules *rules; /* rules.h; or NULL. Must outlive the view */
+    const struct hw_suppressions *suppressions; /* suppressions.h; likewise */
     bool no_fold;                 /* allocation wrappers name contexts like any other function */
     bool cut_wrappers;            /* folded frames are taken out of the stacks: for exports */
     bool keep_frames;             /* no frames are taken out of the stacks, whatever the rules say */
@@ -233,9 +267,20 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
                             struct hw_error *error);
 void hw_view_free(struct hw_view *view);
 
+/* The function of a frame at LOCATION: equal keys mean the same one. Code without a name is one at each address. */
+static inline struct hw_key hw_view_function_key(const struct hw_view *view, const struct hw_view_location *location,
+                                                 const struct hw_frame *symbol)
+{
+    return symbol->function ? (struct hw_key){(uintptr_t)symbol->function, location->module}
+                            : (struct hw_key){(uintptr_t)(location - view->locations), HW_NONE - 1};
+}
+
 /* Fills STACK with the frames from LEAF to the root. False when there is no memory. */
 bool hw_view_stack(const struct hw_view *view, uint32_t leaf, struct hw_view_stack *stack);
 void hw_view_stack_free(struct hw_view_stack *stack);
+
+/* The context with that id; NULL: none is shown. */
+const struct hw_view_context *hw_view_context_of(const struct hw_view *view, uint32_t id);
 
 /* The free stacks of a context: returns the first, sets COUNT. */
 const struct hw_view_free_stack *hw_view_free_stacks(const struct hw_view *view, size_t context, size_t *count);
@@ -246,12 +291,32 @@ const char *hw_view_type(const struct hw_view *view, const struct hw_profile_con
 /* The module that allocated when its own code does not count accesses, so that it may have used the blocks unseen; else
  * NULL. */
 const struct hw_view_module *hw_view_uncounted_owner(const struct hw_view *view, const struct hw_profile_context *sum);
+/* Code that does not count uses its blocks: it allocates them, was seen to write to some of them, or is known to handle
+ * their type. What counted code does not touch may be used then. */
+bool hw_view_used_unseen(const struct hw_view *view, const struct hw_profile_context *sum);
 /* The number of modules, system libraries excepted, that do not count (FIELDS: fields): they may well use the program's
  * blocks; the first of them, or NULL. The C library is none. */
 size_t hw_view_uncounted_libraries(const struct hw_view *view, bool fields, const struct hw_view_module **first);
 
 /* The runs of words of a context: returns the first, sets COUNT. */
 const struct hw_profile_histogram *hw_view_histogram(const struct hw_view *view, size_t context, size_t *count);
+
+/* ---- view_distributions.c: sizes and lifetimes as distributions ---- */
+
+/* The bars of a context: returns the first, sets COUNT. */
+const struct hw_profile_size_bar *hw_view_size_bars(const struct hw_view *view, size_t context, size_t *count);
+const struct hw_profile_life_bar *hw_view_life_bars(const struct hw_view *view, size_t context, size_t *count);
+/* Sums over all contexts but pools, whose blocks lie in others; by bucket and by lifetime. Not sorted otherwise. */
+void hw_view_sum_sizes(const struct hw_view *view, struct hw_profile_size_bar sums[HW_SIZE_BUCKETS]);
+void hw_view_sum_lives(const struct hw_view *view, struct hw_profile_life_bar sums[HW_LIFETIME_UNKNOWN + 1]);
+void hw_size_bar_add(struct hw_profile_size_bar *to, const struct hw_profile_size_bar *from);
+/* Whether there is anything in it. */
+static inline bool hw_size_bar_used(const struct hw_profile_size_bar *bar)
+{
+    return (bar->allocations | bar->reallocations | bar->bytes) || bar->live_blocks > 0 || bar->peak_blocks > 0;
+}
+/* For view.c: fills the bars. CONTEXT_OF has IDS entries: context by id. */
+bool hw_view_make_distributions(struct hw_view *view, const uint32_t *context_of, size_t ids);
 
 /* The sampled words or places of a context: returns the first, sets COUNT. */
 const struct hw_sample_count *hw_view_sample_counts(const struct hw_view *view, enum hw_sample_kind kind,
@@ -267,6 +332,9 @@ const struct hw_profile_words *hw_view_freed_words(const struct hw_view *view, s
                                                    size_t *count);
 /* Of the words of a block of SIZE bytes: how many were used in no block of the context. */
 uint64_t hw_view_words_never_touched(const struct hw_view *view, size_t context, uint64_t size);
+/* view_ledger.c, for view.c. */
+bool hw_view_make_ledger(struct hw_view *view, const uint32_t *canonical);
+void hw_view_free_ledger(struct hw_view *view);
 /* view_operations.c, for view.c. */
 bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical);
 void hw_view_free_operations(struct hw_view *view);
@@ -287,6 +355,15 @@ enum hw_sort_key {
 /* measure.c: 0 for contexts of pools in the lists before that of pools. */
 uint64_t hw_sort_value(enum hw_sort_key key, const struct hw_view_context *context);
 
+struct hw_ranked {
+    uint64_t value;
+    uint32_t index;
+};
+
+/* Indexes by value, greatest first, equal ones by index; to be freed. Frees RANKED. NULL when there is no memory, also
+ * for RANKED. */
+uint32_t *hw_ranked_indexes(struct hw_ranked *ranked, size_t count);
+
 /* Indexes of the contexts with a value above zero (all contexts when ALL), greatest first, equal ones by id; *COUNT of
  * them. To be freed. NULL when there is no memory. */
 uint32_t *hw_view_sorted(const struct hw_view_context *contexts, size_t context_count, enum hw_sort_key key, bool all,
@@ -297,10 +374,14 @@ void hw_view_add_context(struct hw_profile_context *to, const struct hw_profile_
 
 /* The latest breakdown of RSS at a moment, or NULL. */
 const struct hw_memory_breakdown *hw_view_memory(const struct hw_view *view, enum hw_memory_moment moment);
+/* "peak", "end" or "dump", as JSON and SQLite have it; NULL: it is none of them. */
+const char *hw_view_moment_key(uint32_t moment);
 
 /* The greatest resident size that was read: the kernel's own maximum is kept up to date only roughly, so that a point
  * of the timeline may lie above it. 0: not known. */
 uint64_t hw_view_peak_rss(const struct hw_profile *profile);
+/* Heapwise's own part of it, as of the reading with most resident memory; 0: it was not read, or PROFILE is a sum. */
+uint64_t hw_view_own_memory(const struct hw_profile *profile);
 
 /* The frame of a location in an LLVM profile without addresses; NULL in all others. */
 const struct hw_llvm_frame *hw_view_llvm_frame(const struct hw_view *view, const struct hw_view_location *location);
@@ -383,6 +464,36 @@ bool hw_view_adder_make(struct hw_view_adder *adder, struct hw_view *view, const
 uint32_t hw_view_adder_add(struct hw_view_adder *adder, uint32_t map, uint64_t offset);
 void hw_view_adder_free(struct hw_view_adder *adder);
 
+/* ---- view_threads.c ---- */
+
+/* Fills threads; adds to the locations. Before names are known, and after. False when there is no memory. */
+bool hw_view_make_threads(struct hw_view *view, const uint32_t *canonical, const uint32_t *module_of);
+bool hw_view_name_threads(struct hw_view *view);
+/* More than one is known, and no view of a part. */
+bool hw_view_has_threads(const struct hw_view *view);
+/* What the thread is, for people: "main thread", "signal handlers" …; NULL: its start function says it. */
+const char *hw_view_thread_kind(const struct hw_view_thread *thread);
+
+/* The same as a key: "main", "started", "handlers", "inherited", "unknown". FLAGS: of the thread. */
+const char *hw_view_thread_key(uint32_t flags);
+
+enum hw_thread_names { HW_NAMES_ONE, HW_NAMES_NUMBERED, HW_NAMES_DIFFER }; /* NUMBERED: they differ in digits */
+
+/* Threads of one name and one start function: for tables that would be too long with each of them. */
+struct hw_view_thread_row {
+    const struct hw_view_thread *thread; /* one of them */
+    uint32_t index;                      /* its index */
+    enum hw_thread_names names;
+    uint8_t joined;               /* 0: it is one thread; 1: those of its name; 2: of names that differ in digits */
+    struct hw_profile_thread sum; /* its counts are those of all */
+};
+#define HW_THREADS_EACH 30 /* usual for MOST */
+/* Rows of all threads, of most bytes at the peak first: one each, or (when there are more than MOST) one for each name
+ * and start function, and (NUMBERED, if these are still more) for names that differ in digits. To be freed; *COUNT. NULL
+ * when there is no memory. */
+struct hw_view_thread_row *hw_view_thread_rows(const struct hw_view *view, size_t most, bool numbered, size_t *count);
+bool hw_view_thread_in_row(const struct hw_view *view, uint32_t thread, const struct hw_view_thread_row *row);
+
 /* Fills roles and sides; adds to the locations. CANONICAL: node by node of the profile. */
 bool hw_view_make_sides(struct hw_view *view, const uint32_t *canonical, const uint32_t *module_of,
                         const uint32_t *context_of, size_t ids);
@@ -413,6 +524,8 @@ void hw_view_free_globals(struct hw_view *view);
 /* ---- view_locks.c ---- */
 
 /* Fills locks. As hw_view_make_globals. */
+/* The variable that holds ADDRESS, or NULL. */
+const struct hw_data_symbol *hw_view_symbol_at(const struct hw_data *data, uint64_t address);
 bool hw_view_make_locks(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
                         struct hw_error *error);
 

@@ -4,8 +4,7 @@
 
 #include "report/view/view.h"
 
-/* The symbol that holds ADDRESS, or NULL. */
-static const struct hw_data_symbol *symbol_at(const struct hw_data *data, uint64_t address)
+const struct hw_data_symbol *hw_view_symbol_at(const struct hw_data *data, uint64_t address)
 {
     size_t low = 0, high = data->symbol_count;
     while (low < high) {
@@ -37,7 +36,7 @@ bool hw_view_make_locks(struct hw_view *view, const uint32_t *module_of, const s
         lock->module = module_of[lock->lock->map];
         if (!hw_view_load_data(view, lock->module, options, error))
             return false;
-        lock->symbol = symbol_at(&view->data[lock->module], lock->lock->offset);
+        lock->symbol = hw_view_symbol_at(&view->data[lock->module], lock->lock->offset);
     }
     return true;
 }

@@ -19,8 +19,8 @@ const char *const hw_operation_kind_names[HW_OPERATION_KINDS] = {"malloc, new", 
 
 static int by_ticks(const void *left, const void *right)
 {
-    const struct hw_operation_site *a = left, *b = right;
-    return HW_ORDER(b->ticks, a->ticks) ?: HW_ORDER(a->context, b->context) ?: HW_ORDER(a->kind, b->kind);
+    const struct hw_view_site *a = left, *b = right;
+    return HW_ORDER(b->ranked, a->ranked) ?: HW_ORDER(b->ticks, a->ticks) ?: HW_ORDER(a->context, b->context) ?: HW_ORDER(a->kind, b->kind);
 }
 
 static uint64_t scaled(uint64_t value, double by)
@@ -43,7 +43,9 @@ static void fit_sites(struct hw_view *view)
         ticks[view->sites[i].kind] += (double)view->sites[i].ticks;
     }
     for (size_t i = 0; i < view->site_count; i++) {
-        struct hw_operation_site *site = &view->sites[i];
+        struct hw_view_site *site = &view->sites[i];
+        site->ranked = site->samples >= HW_VIEW_TIMED_LEAST || !allocator->info.shift_most;
+        view->sites_ranked += site->ranked;
         const double by = weight[site->kind] > 0 ? (double)all[site->kind].count / weight[site->kind] : 1;
         site->bytes = scaled(site->bytes, by);
         site->weight = scaled(site->weight, by);
@@ -66,10 +68,10 @@ bool hw_view_make_operations(struct hw_view *view, const uint32_t *canonical)
         const struct hw_operation_site *from = &allocator->sites[i];
         const uint32_t leaf = leaf_of(profile, canonical, from->context);
         bool new;
-        struct hw_operation_site *to =
+        struct hw_view_site *to =
             &view->sites[hw_index_intern(&pairs, (struct hw_key){leaf, from->kind}, (uint32_t)view->site_count, &new)];
         if (new) {
-            *to = (struct hw_operation_site){.context = leaf, .kind = from->kind};
+            *to = (struct hw_view_site){.context = leaf, .kind = from->kind};
             view->site_count++;
         }
         to->samples = hw_add_saturating(to->samples, from->samples);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
+#include "report/view/contents.h"
+#include "report/view/pins.h"
 #include "report/text/human.h"
 
 struct words {
@@ -333,6 +335,146 @@ static void say_sharing(const struct words *words)
         fine && finding->context_count ? ", or a block for each thread" : "");
 }
 
+/* ---- contents ---- */
+
+static bool has_text(const struct hw_content_example *example)
+{
+    struct hw_buffer bytes = {0};
+    const bool text = example->shown && hw_content_quote(example, &bytes, HW_CLEAN_JSON);
+    hw_buffer_free(&bytes);
+    return text;
+}
+
+/* All known contents of the places are text. */
+static bool are_strings(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    size_t count, texts = 0, all = 0;
+    for (size_t i = 0; i < finding->context_count; i++) {
+        const struct hw_content_example *of =
+            hw_contents_examples(words->view, words->view->contexts[finding->contexts[i]].sum.id, &count);
+        for (size_t k = 0; k < count; k++, all++)
+            texts += has_text(&of[k]);
+    }
+    return all && texts == all;
+}
+
+/* All blocks of the place have one size. */
+static bool are_alike(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const struct hw_profile_context *sum = &words->view->contexts[finding->contexts[0]].sum;
+    return finding->context_count == 1 && sum->size_min == sum->size_max;
+}
+
+static void add_content_title(const struct words *words, const char *what)
+{
+    const struct hw_finding *finding = words->finding;
+    hw_buffer_add(&words->out->title, "%s: %s of the live heap", what,
+                  HW_PERCENT((double)finding->part, (double)finding->whole));
+}
+
+static void say_copies(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const bool strings = are_strings(words);
+    struct hw_buffer *why = &words->out->why;
+    size_t count;
+    add_content_title(words, strings ? "Strings are copies of others" : "Blocks are copies of others");
+    hw_buffer_add(why, "%s of the %s that were live %s are %s that hold the same as another one, of %s%s",
+                  HW_BYTES(finding->part), HW_BYTES(finding->whole), hw_contents_moment(words->view->profile),
+                  HW_OF(finding->blocks, strings ? "string" : "block"), HW_BYTES(finding->block_bytes),
+                  are_alike(words) ? "" : " on average");
+    if (finding->times > 0)
+        hw_buffer_add(why, ": each content occurs %s times on average", HW_RATIO(finding->times));
+    hw_buffer_add(why, ". ");
+    if (words->view->profile->content_search->sampled)
+        hw_buffer_add(why, "This is an estimate: not all contents were compared. ");
+    const struct hw_content_example *most =
+        hw_contents_examples(words->view, words->view->contexts[finding->contexts[0]].sum.id, &count);
+    if (count && has_text(most)) {
+        hw_buffer_add(why, "The most frequent one here, %s times: ", HW_COUNT(most->copies));
+        hw_content_quote(most, why, words->clean);
+        hw_buffer_add(why, ". ");
+    }
+    hw_buffer_add(&words->out->what,
+                  strings ? "Intern them: keep each string once, in a table, and hand out pointers or numbers."
+                          : "Keep each content once: share it (const data, a table, reference counts).");
+}
+
+static void say_zeros(const struct words *words)
+{
+    add_content_title(words, "Blocks hold only zeros");
+    hw_buffer_add(&words->out->why, "%s of the %s that were live %s hold zeros: %s, and pages of larger ones. ",
+                  HW_BYTES(words->finding->part), HW_BYTES(words->finding->whole),
+                  hw_contents_moment(words->view->profile), HW_OF(words->finding->blocks, "block"));
+    hw_buffer_add(&words->out->what,
+                  "Allocate them when they are first needed, or smaller. Large ones from calloc take no memory until "
+                  "they are written; memset and value-initialisation make them take it.");
+}
+
+static void say_ends(const struct words *words)
+{
+    add_content_title(words, "Ends of blocks are not used");
+    hw_buffer_add(&words->out->why,
+                  "%s of the %s that were live %s are zeros or were never written, up to the end of their block. ",
+                  HW_BYTES(words->finding->part), HW_BYTES(words->finding->whole),
+                  hw_contents_moment(words->view->profile));
+    hw_buffer_add(&words->out->what, "Reserve less, or give the rest back when the content is complete (realloc, "
+                                     "shrink_to_fit).");
+}
+
+static void say_unwritten(const struct words *words)
+{
+    add_content_title(words, "Blocks were never written");
+    hw_buffer_add(&words->out->why,
+                  "%s of the %s that were live %s are in memory and still hold what "
+                  "--contents=fill put there. ",
+                  HW_BYTES(words->finding->part), HW_BYTES(words->finding->whole),
+                  hw_contents_moment(words->view->profile));
+    hw_buffer_add(&words->out->what, "Allocate them when they are first needed.");
+}
+
+/* ---- pages ---- */
+
+/* How to give blocks memory of their own, by the beginning of the allocator's name. */
+static const struct {
+    const char *allocator, *advice;
+} arenas[] = {
+    {"jemalloc", "Allocate them in an arena of their own: mallctl(\"arenas.create\"), then mallocx with "
+                 "MALLOCX_ARENA and MALLOCX_TCACHE_NONE; or cut them from a pool."},
+    {"mimalloc", "Allocate them in a heap of their own (mi_heap_new, mi_heap_malloc), or cut them from a pool. "
+                 "mimalloc may keep the free pages for the next blocks."},
+    {"glibc", "Cut them from a pool (large blocks of their own), or allocate them before what is freed early. glibc "
+              "keeps free pages below the last block until malloc_trim(0)."},
+    {"", "Cut them from a pool (large blocks of their own), or allocate them before what is freed early. The allocator "
+         "may keep the free pages for the next blocks."},
+};
+
+static void say_pinned(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const struct hw_profile *profile = words->view->profile;
+    struct hw_buffer *why = &words->out->why;
+    const char *allocator = profile->allocator ? profile->allocator : "";
+    size_t i = 0;
+    hw_buffer_add(&words->out->title, "A few blocks keep pages resident: %s of the resident heap",
+                  HW_PERCENT((double)finding->part, (double)finding->whole));
+    hw_buffer_add(why, "%s, %s, of %s on average, keep %s of pages in memory, on which no other place has a block. ",
+                  hw_pins_moment(profile), HW_OF(finding->blocks, "block"), HW_BYTES(finding->block_bytes),
+                  HW_BYTES(finding->part));
+    if (why->data)
+        why->data[0] = 'A';
+    hw_buffer_add(why, "In an arena of their own they need %s", HW_BYTES(finding->arena_bytes));
+    if (finding->arena_most_bytes > finding->arena_bytes)
+        hw_buffer_add(why, " to %s (others of these places were freed between them)",
+                      HW_BYTES(finding->arena_most_bytes));
+    hw_buffer_add(why, ". ");
+    while (strncmp(allocator, arenas[i].allocator, strlen(arenas[i].allocator)) != 0)
+        i++;
+    hw_buffer_add(&words->out->what, "%s", arenas[i].advice);
+}
+
 /* ---- the whole ---- */
 
 /* " in new_node": the function that allocates, where there is one context. */
@@ -362,6 +504,11 @@ void hw_finding_words(const struct hw_view *view, const struct hw_analysis *anal
         [HW_FINDING_HEADER] = say_header,
         [HW_FINDING_FALSE_SHARING] = say_sharing,
         [HW_FINDING_SHARED_WRITES] = say_sharing,
+        [HW_FINDING_COPIES] = say_copies,
+        [HW_FINDING_ZEROS] = say_zeros,
+        [HW_FINDING_ENDS] = say_ends,
+        [HW_FINDING_UNWRITTEN] = say_unwritten,
+        [HW_FINDING_PINNED] = say_pinned,
     };
     const struct words all = {view,    analysis,
                               finding, finding->structure == SIZE_MAX ? NULL : &analysis->structs[finding->structure],

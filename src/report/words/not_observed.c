@@ -2,6 +2,7 @@
 #include "report/words/not_observed.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 #include "report/text/human.h"
@@ -50,6 +51,9 @@ static const struct {
      "The program left calls of the allocator by a jump (siglongjmp, cancellation); such calls may be counted only in "
      "part",
      true},
+    {HW_NOTE_BARS_LOST, "bars-lost",
+     "There was no room for all bars of the distributions of sizes and lifetimes: these blocks are shown as not known",
+     true},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 
@@ -88,6 +92,15 @@ static void add_notes(const struct hw_profile *profile, struct hw_buffer *out)
 
 /* ---- the run as a whole ---- */
 
+/* Whether the runtime saw how the program gave up system calls: from then on it makes none itself. */
+static bool gave_up_calls(const struct hw_profile *profile)
+{
+    for (size_t i = 0; i < profile->note_count; i++)
+        if (strstr(hw_profile_string(profile, profile->notes[i].text), "gave up system calls (seccomp)"))
+            return true;
+    return false;
+}
+
 static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
 {
     for (size_t i = 0; i < profile->problem_count; i++)
@@ -104,6 +117,10 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
         hw_buffer_add(out, "The process did not close the file%s: the last events before its end may be missing.\n",
                       profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
                                                                     : "");
+    if (profile->process.exit_kind == HW_EXIT_SIGNAL && profile->process.exit_value == SIGSYS &&
+        !gave_up_calls(profile))
+        hw_buffer_add(out, "A filter (seccomp) killed the program for a system call. Heapwise did not see how the "
+                           "filter was set, so the call may have been Heapwise's own.\n");
 }
 
 static void add_sampling(const struct hw_view *view, struct hw_buffer *out)
@@ -251,7 +268,8 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* "/usr/bin/perl: no debug information…", or one sentence for all modules from FIRST on that share PROBLEM. */
+/* "/usr/bin/perl: no debug information…", or "perl, libc.so.6: no debug information…" for all modules from FIRST on
+ * that share PROBLEM. */
 static void add_problem(const struct hw_view *view, size_t first, const char *problem, struct hw_buffer *out)
 {
     size_t count = 0, named = 0;
@@ -260,9 +278,7 @@ static void add_problem(const struct hw_view *view, size_t first, const char *pr
         count += other && !strcmp(other, problem);
     }
     if (count == 1)
-        hw_buffer_add(out, "%s: %s", view->modules[first].path, problem);
-    else
-        hw_buffer_add(out, "%zu files, %s: ", count, problem);
+        hw_buffer_add(out, "%s", view->modules[first].path);
     for (size_t i = first; count > 1 && i < view->module_count && named < NAMED_MODULES; i++) {
         const char *other = module_problem(view, i);
         if (other && !strcmp(other, problem))
@@ -270,6 +286,7 @@ static void add_problem(const struct hw_view *view, size_t first, const char *pr
     }
     if (count > NAMED_MODULES)
         hw_buffer_add(out, " and %zu more", count - named);
+    hw_buffer_add(out, ": %s", problem);
     if (!strncmp(problem, "no debug information", 20))
         hw_buffer_add(out, " (packages with debug symbols, or DEBUGINFOD_URLS, provide them)");
     const size_t length = strlen(problem);

@@ -76,8 +76,8 @@ static void add_left_out(const struct hw_view *view, struct hw_buffer *out)
 
 static void add_structural(const struct hw_view *view, struct hw_buffer *out)
 {
-    hw_buffer_add(out, "Folded as %s, since many functions allocate through %s: ",
-                  view->structural_count == 1 ? "an allocation wrapper" : "allocation wrappers",
+    hw_buffer_add(out, "%s folded, since many functions allocate through %s: ",
+                  view->structural_count == 1 ? "An allocation wrapper is" : "Allocation wrappers are",
                   view->structural_count == 1 ? "it" : "them");
     for (size_t i = 0; i < view->structural_count; i++) {
         const struct hw_view_frame *frame = &view->structural[i];
@@ -92,12 +92,17 @@ static void add_structural(const struct hw_view *view, struct hw_buffer *out)
     hw_buffer_add(out, " (--no-fold shows %s).\n", view->structural_count == 1 ? "it" : "them");
 }
 
-void hw_selection(const struct hw_view *view, struct hw_buffer *out)
+void hw_left_out(const struct hw_view *view, struct hw_buffer *out)
 {
     if (view->function)
         add_function(view, out);
     if (view->rules)
         add_left_out(view, out);
+}
+
+void hw_selection(const struct hw_view *view, struct hw_buffer *out)
+{
+    hw_left_out(view, out);
     if (view->structural_count)
         add_structural(view, out);
 }

@@ -10,4 +10,7 @@
  * shown and no such function was found. */
 void hw_selection(const struct hw_view *view, struct hw_buffer *out);
 
+/* The same without functions that are folded. */
+void hw_left_out(const struct hw_view *view, struct hw_buffer *out);
+
 #endif

@@ -68,7 +68,10 @@ static void add_memory(struct hw_buffer *out, const struct hw_verdict *verdict, 
                                          [HW_VERDICT_SOMEWHAT] = "It holds clearly more memory than was requested",
                                          [HW_VERDICT_YES] = "Most of the memory it holds was not requested"};
     const double waste = input->total > input->real ? input->total - input->real : 0;
-    hw_buffer_add(out, "%s: ", judged[verdict->memory]);
+    const bool large_share = verdict->memory == HW_VERDICT_NO && waste > input->total / 4;
+    hw_buffer_add(
+        out,
+        "%s: ", large_share ? "The program uses so little memory that waste hardly matters" : judged[verdict->memory]);
     add_moment(out, input, false);
     hw_buffer_add(out, "%s of %s were not requested for blocks (%s)", SIZE(waste), SIZE(input->total),
                   HW_PERCENT(waste, input->total));
@@ -219,6 +222,15 @@ static void memory_words(struct hw_advice *words, const struct hw_verdict_findin
         hw_buffer_add(&words->what, "Let the allocator give free pages back sooner (%s)",
                       input->allocator && strncmp(input->allocator, "glibc", 5) == 0 ? "malloc_trim"
                                                                                      : "by its settings");
+        break;
+    case HW_CAUSE_LASTING:
+        hw_buffer_add(&words->title, "Memory stays after it was freed");
+        hw_buffer_add(&words->why, "For %s at least %s of %s were not requested for live blocks",
+                      TIME(input->lasting_seconds), SIZE(finding->bytes), SIZE(input->lasting_total));
+        hw_buffer_add(&words->what, "%s, or allocate what stays apart from what is freed",
+                      input->allocator && strncmp(input->allocator, "glibc", 5) == 0
+                          ? "Call malloc_trim after much was freed"
+                          : "Let the allocator return free memory sooner (by its settings)");
         break;
     default: {
         const bool few = input->pinned >= finding->bytes / 2;

@@ -333,6 +333,7 @@ void hw_access_allocated(const struct hw_mib *mib, void *address, size_t size, u
     }
     if (hw_likely(start < end) && hw_unlikely(!are_clear(start, end)))
         hw_cells_clear(start, end);
+    hw_watch_allocated(mib->allocations, (uintptr_t)address, size);
     uint64_t type = __heapwise_type;
     if (hw_unlikely(type != 0)) {
         struct hw_access *entry = entry_of(mib);
@@ -364,6 +365,8 @@ void hw_access_freed(const struct hw_mib *mib, void *address, const struct hw_bl
                      uint32_t free_context)
 {
     uintptr_t start = (uintptr_t)address, end = hw_access_end(address, block->size), plane;
+    if (hw_unlikely(hw_watch_freed(start, block->size)))
+        entry_of(mib)->unseen_writes++;
     if (hw_likely(block->layout) && are_usual(start, end) &&
         (plane = hw_likely(hw_shadow.planes_used == 1) ? hw_shadow.base : only_plane(start, end)) != 0) {
         struct hw_cell_sum sum = {0};
@@ -472,6 +475,7 @@ void hw_access_realloc_moved(const struct hw_mib *mib, void *old_address, size_t
 
 bool hw_access_start(void)
 {
+    hw_watch_forget();
     moving_count = 0;
     for (int i = 0; i < MOVING_MOST; i++)
         moving[i] = (struct moving){0};
@@ -526,6 +530,7 @@ void hw_access_reset(void)
     if (!hw_pools[HW_POOL_ACCESS_INFO].used)
         return;
     /* Everything in one go: the reservation holds nothing but planes. */
+    hw_watch_forget();
     hw_madvise(hw_shadow.base, hw_shadow.bytes, MADV_DONTNEED);
     hw_shadow_side_clear();
     hw_word_sampler_reset();

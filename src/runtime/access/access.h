@@ -74,8 +74,8 @@ void hw_shadow_look_for_folds(void);
 
 /* Of the calling thread: index into ROLES. */
 extern HW_HIDDEN __thread uint32_t hw_self_role __attribute__((tls_model("initial-exec")));
-/* The role of a thread that the caller of the hook whose frame is FRAME is about to start with ROUTINE. */
-uint32_t hw_role_of(uintptr_t routine, uintptr_t frame);
+/* The role of threads that are started with ROUTINE at the call stack CONTEXT. */
+uint32_t hw_role_of(uintptr_t routine, uint32_t context);
 /* The calling thread is one of these. */
 void hw_role_begin(uint32_t role);
 /* Adds to the entry of what KEY says up to `bytes`, or makes it; LIVE: of SIDES_LIVE. LOCKED: hw_runtime.lock is held.

@@ -187,15 +187,40 @@ static void scan_line_8(const struct hw_plane_list *list, uintptr_t line, uint64
                              (saturated >> 8 * word & 255) != 0);
 }
 
+/* The first line from LINE on, but not behind LAST, in which something may have been counted: large blocks are mostly
+ * not used everywhere. */
+static inline uintptr_t next_used_8(const struct hw_plane_list *list, uintptr_t line, uintptr_t last)
+{
+    for (; line + 8 <= last; line += 8) {
+        uint64_t any = 0;
+        for (uint32_t i = 0; i <= list->count; i++) {
+            const bool memprof = i == list->count;
+            const uintptr_t plane = memprof ? list->memprof : list->plane[i];
+            const cell_64 *reads = (const cell_64 *)(plane + (line << 3));
+            const cell_64 *writes = (const cell_64 *)((uintptr_t)reads + (memprof ? 0 : HW_ABI_WRITES_OFFSET));
+            for (int k = 0; plane && k < 8; k++)
+                any |= reads[k] | writes[k];
+        }
+        if (any)
+            break;
+    }
+    return line;
+}
+
 static void scan_8(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,
                    struct hw_histogram_target *histogram)
 {
+    const uintptr_t first = start >> 6, last = (end - 1) >> 6;
     sum->granules += ((end - 1) >> 3) - (start >> 3) + 1;
-    for (uintptr_t line = start >> 6; line <= (end - 1) >> 6; line++) {
+    for (uintptr_t line = next_used_8(list, first, last), clear_to = line + 8; line <= last; line++) {
+        if (line == clear_to) {
+            line = next_used_8(list, line, last);
+            clear_to = line + 8;
+        }
         uint64_t mask = ~0ull;
-        if (line == start >> 6)
+        if (line == first)
             mask &= ~0ull << 8 * (start >> 3 & 7);
-        if (line == (end - 1) >> 6)
+        if (line == last)
             mask &= ~0ull >> 8 * (7 - ((end - 1) >> 3 & 7));
         scan_line_8(list, line, mask, take, sum, histogram);
     }

@@ -98,6 +98,48 @@ void hw_cells_move(uintptr_t from, uintptr_t to, uintptr_t end);
  * small granules, long ranges. */
 bool hw_cells_gather(uintptr_t start, uintptr_t end, uintptr_t to);
 
+/* ---- watched_blocks.c: blocks that code writes to which does not count ---- */
+
+#define HW_WATCHED       2048u
+#define HW_WATCHED_WORDS 128 /* of 4 bytes, from a block's begin on */
+struct hw_watched {
+    uintptr_t address; /* 0: free; 1: being filled */
+    uint32_t words;
+    uint8_t digest[HW_WATCHED_WORDS]; /* as they were when it was allocated */
+};
+extern HW_HIDDEN struct hw_watched hw_watched[HW_WATCHED];
+
+static inline struct hw_watched *hw_watched_at(uintptr_t address)
+{
+    return &hw_watched[(address >> 5) * 0x9e3779b97f4a7c15ull >> 53];
+}
+_Static_assert(HW_WATCHED == 1u << (64 - 53), "hash");
+
+void hw_watch_begin(uintptr_t address, size_t size);
+/* A block is allocated: the NUMBERth of its MIB, from 0. */
+static inline void hw_watch_allocated(uint64_t number, uintptr_t address, size_t size)
+{
+    struct hw_watched *block = hw_watched_at(address);
+    if (hw_unlikely(__atomic_load_n(&block->address, __ATOMIC_RELAXED) == address)) /* of one that was reallocated */
+        __atomic_store_n(&block->address, 0, __ATOMIC_RELAXED);
+    if (hw_unlikely((number & (number + 1)) == 0))
+        hw_watch_begin(address, size);
+}
+/* Whether uncounted code has written to it so far, as far as that is known. Its cells have not been taken. */
+bool hw_watch_changed(uintptr_t address, size_t size);
+/* A block ends: the same, and it is watched no more. */
+static inline bool hw_watch_freed(uintptr_t address, size_t size)
+{
+    struct hw_watched *block = hw_watched_at(address);
+    if (hw_likely(__atomic_load_n(&block->address, __ATOMIC_RELAXED) != address))
+        return false;
+    const bool changed = hw_watch_changed(address, size);
+    __atomic_store_n(&block->address, 0, __ATOMIC_RELEASE);
+    return changed;
+}
+/* No block is watched: cells are about to be cleared. */
+void hw_watch_forget(void);
+
 /* ---- word_cells.c: what the functions of cells.c do with the granule 4, in some planes ---- */
 
 void hw_words_scan(const struct hw_plane_list *list, uintptr_t start, uintptr_t end, bool take, struct hw_cell_sum *sum,

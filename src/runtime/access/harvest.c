@@ -42,6 +42,7 @@ static void harvest(void *address, const struct hw_block *block, bool of_pool)
         hw_access_add_pool_block(entry, &sum, address, block, age);
         return;
     }
+    entry->unseen_writes += hw_watch_changed((uintptr_t)address, block->size);
     peek((uintptr_t)address, hw_access_end(address, block->size), block->stamp, &sum, counts);
     hw_access_add_block(entry, &sum, address, block, age);
 }

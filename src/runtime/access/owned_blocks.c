@@ -207,6 +207,17 @@ static void *realloc_to_nothing(uint8_t *byte, char *raw)
     return block;
 }
 
+/* Who knows how long an aligned block is? Only the allocator, which copies it. */
+static void *own_grown_unknown(char *block, size_t size)
+{
+    const size_t request = request_for(size);
+    char *grown = inner.realloc(block, request);
+    if (!grown)
+        return NULL;
+    hw_layout_forget_own(block);
+    return dress_again(grown, 0, request, size);
+}
+
 static void *layout_realloc(void *pointer, size_t size)
 {
     if (!pointer)
@@ -215,18 +226,22 @@ static void *layout_realloc(void *pointer, size_t size)
     uint8_t *byte = hw_layout_of(block), kept;
     if (hw_unlikely(!byte)) {
         bool own = hw_layout_is_own(block);
-        return own && size && size < SIZE_LIMIT ? move_to_new(block, inner.malloc_usable_size(block), size)
-                                                : inner.realloc(block, size);
+        if (!own || !size || size >= SIZE_LIMIT)
+            return inner.realloc(block, size);
+        return inner.tells_usable ? move_to_new(block, inner.malloc_usable_size(block), size)
+                                  : own_grown_unknown(block, size);
     }
     if (size >= SIZE_LIMIT)
         return inner.malloc(size); /* fails; the block stays */
     char *raw = raw_of(block, kept = *byte);
     if (!size)
         return realloc_to_nothing(byte, raw);
-    if ((kept & HW_LAYOUT_KIND) == HW_LAYOUT_FAR)
+    if ((kept & HW_LAYOUT_KIND) == HW_LAYOUT_FAR && inner.tells_usable)
         return move_to_new(block, capacity(block, raw), size);
-    size_t distance = (size_t)(block - raw), old_capacity = capacity(block, raw);
+    size_t distance = (size_t)(block - raw), old_capacity = inner.tells_usable ? capacity(block, raw) : size;
     size_t request = request_for(size) + (inner.is_glibc && distance == 32 ? 16 : 0);
+    if (!inner.tells_usable) /* SIZE bytes may be copied, whatever was there */
+        request += distance;
     *byte = 0;
     char *grown = inner.realloc(raw, request);
     if (!grown) {
@@ -315,6 +330,7 @@ bool hw_layout_start(void)
     WRAP(malloc)
 #undef WRAP
     inner.is_glibc = hw_real.is_glibc;
+    inner.tells_usable = hw_real.tells_usable;
     hw_real.new_is_malloc = true; /* also where the allocator has operators of its own */
     return true;
 }

@@ -55,23 +55,50 @@ static void look_from(struct hw_shadow_pages *pages, uint64_t page)
     }
 }
 
+/* Eight pages of a row, or less at its end: what is behind the last is not known, and not counted. */
+static uint64_t eight_from(const struct hw_shadow_pages *pages, uint32_t rows, uint64_t at)
+{
+    const uint64_t left = pages->known - at;
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        uint64_t eight;
+        __builtin_memcpy(&eight, pages->there + i * pages->batch + at, sizeof eight);
+        any |= eight & LANE_LOW;
+    }
+    return left >= 8 ? any : any & ~(~0ull << 8 * left);
+}
+
+/* How many pages from AT on are in no row, in steps of 64: mostly none is there at all. */
+static uint64_t count_absent(const struct hw_shadow_pages *pages, uint32_t rows, uint64_t at)
+{
+    typedef uint64_t pages_16 __attribute__((vector_size(16), aligned(1), may_alias));
+    uint64_t absent = 0;
+    for (; at + absent + 64 <= pages->known; absent += 64) {
+        pages_16 any = {0, 0};
+        for (uint32_t i = 0; i < rows; i++) {
+            const pages_16 *of = (const pages_16 *)(pages->there + i * pages->batch + at + absent);
+            any |= of[0] | of[1] | of[2] | of[3];
+        }
+        if ((any[0] | any[1]) & LANE_LOW)
+            break;
+    }
+    return absent;
+}
+
 uint64_t hw_shadow_pages_next(struct hw_shadow_pages *pages, uint64_t page)
 {
     const uint32_t rows = rows_of(pages->list);
     while (page < pages->count) {
         if (page - pages->first >= pages->known)
             look_from(pages, page);
-        const uint64_t at = page - pages->first, left = pages->known - at;
-        uint64_t any = 0;
-        for (uint32_t i = 0; i < rows; i++) {
-            uint64_t eight = pages->there[i * pages->batch + at];
-            if (left >= 8)
-                __builtin_memcpy(&eight, pages->there + i * pages->batch + at, sizeof eight);
-            any |= eight & LANE_LOW;
-        }
+        const uint64_t absent = count_absent(pages, rows, page - pages->first);
+        page += absent;
+        if (absent)
+            continue;
+        const uint64_t at = page - pages->first, any = eight_from(pages, rows, at), left = pages->known - at;
         if (any)
             return page + (uint64_t)__builtin_ctzll(any) / 8;
-        page += left >= 8 ? 8 : 1;
+        page += left >= 8 ? 8 : left;
     }
     return pages->count;
 }

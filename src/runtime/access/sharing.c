@@ -38,24 +38,19 @@ static uint32_t find_role(const struct hw_thread_role *key)
     return role;
 }
 
-uint32_t hw_role_of(uintptr_t routine, uintptr_t frame)
+uint32_t hw_role_of(uintptr_t routine, uint32_t context)
 {
-    struct hw_thread *thread = hw_enter(frame, false);
-    if (!thread)
+    if (!hw_pools[HW_POOL_ROLES].base || !HW_ENTRIES(HW_POOL_ROLES))
         return HW_ROLE_UNKNOWN;
-    uint32_t role = HW_ROLE_UNKNOWN;
-    if (hw_pools[HW_POOL_ROLES].base && HW_ENTRIES(HW_POOL_ROLES)) {
-        const struct hw_module *module = hw_module_find(routine);
-        struct hw_thread_role key = {.map = HW_NONE, .context = hw_walk_at(thread, frame)->context};
-        if (module) {
-            key.map = module->map;
-            key.routine = routine - module->bias;
-        }
-        hw_sigset old = hw_lock_take(&hw_runtime.lock);
-        role = find_role(&key);
-        hw_lock_drop(&hw_runtime.lock, old);
+    const struct hw_module *module = hw_module_find(routine);
+    struct hw_thread_role key = {.map = HW_NONE, .context = context};
+    if (module) {
+        key.map = module->map;
+        key.routine = routine - module->bias;
     }
-    hw_leave(thread);
+    hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    const uint32_t role = find_role(&key);
+    hw_lock_drop(&hw_runtime.lock, old);
     return role;
 }
 

@@ -426,6 +426,21 @@ static __attribute__((noinline)) void count_unlike(struct hw_words *entry, const
     entry->repeats = 1;
 }
 
+/* How many of COUNT groups of eight words have no cell in use, from the first one on: in steps of eight groups. Large
+ * blocks are mostly not used everywhere. */
+static inline uint64_t count_clear(const cell_64 *reads, const cell_64 *writes, uint64_t count)
+{
+    uint64_t clear = 0;
+    for (; clear + 8 <= count; clear += 8) {
+        uint64_t any = 0;
+        for (unsigned i = 0; i < 8; i++)
+            any |= reads[clear + i] | writes[clear + i];
+        if (any)
+            break;
+    }
+    return clear;
+}
+
 static inline void zero_groups(cell_64 *cells, unsigned last)
 {
     cells[0] = 0;
@@ -456,8 +471,11 @@ static inline __attribute__((always_inline)) void scan_one_plane(uintptr_t plane
         struct run run = {
             {{reads_at[0] & mask[0], reads_at[1] & mask[1]}, {writes_at[0] & mask[0], writes_at[1] & mask[1]}}};
         bool read = !is_zero(run.of[0][0] | run.of[0][1]), written = !is_zero(run.of[1][0] | run.of[1][1]);
-        if (!read && !written)
+        if (!read && !written) {
+            if (next < end)
+                next += 32 * count_clear(cells_at(plane, next, 0), cells_at(plane, next, 1), (end - next) / 32);
             continue;
+        }
         if (take && whole) {
             unsigned last = (unsigned)(words - 1) / 8;
             if (hw_likely(read))
@@ -570,6 +588,11 @@ void hw_words_clear(const struct hw_plane_list *list, uintptr_t start, uintptr_t
 {
     for (uint32_t i = 0; i < list->count; i++)
         for (uintptr_t at = start & ~31ul; at < end; at += 32) {
+            const cell_64 *reads = cells_at(list->plane[i], at, 0), *writes = cells_at(list->plane[i], at, 1);
+            if (!(*reads | *writes)) {
+                at += 32 * count_clear(reads + 1, writes + 1, (end - at - 1) / 32);
+                continue;
+            }
             uint64_t mask = ~0ull;
             if (start > at)
                 mask &= ~0ull << 8 * ((start - at) / 4);

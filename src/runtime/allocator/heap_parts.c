@@ -158,8 +158,7 @@ static struct parts parts_of(const struct hw_place_state states[], const int64_t
 
 static struct hw_places_moment *measured; /* what is being measured */
 
-/* Blocks in [start, end)? Asked of anonymous mappings with resident pages. */
-static bool holds_blocks(uintptr_t start, uintptr_t end)
+bool hw_places_hold(uintptr_t start, uintptr_t end)
 {
     const uint64_t most = 1ul << 36; /* what is larger has blocks at its begin, or at its end */
     return !hw_places_none(start, end - start < most ? end : start + most) ||
@@ -169,7 +168,7 @@ static bool holds_blocks(uintptr_t start, uintptr_t end)
 static void take_mapping(uintptr_t start, uintptr_t end, uint64_t resident)
 {
     if (resident && end <= 1ul << HW_ARCH_ADDRESS_BITS)
-        *(holds_blocks(start, end) ? &measured->resident_bytes : &measured->elsewhere_bytes) += resident;
+        *(hw_places_hold(start, end) ? &measured->resident_bytes : &measured->elsewhere_bytes) += resident;
 }
 
 static uint64_t there; /* bytes */
@@ -234,6 +233,7 @@ static void measure(uint64_t tick, bool peak, bool end)
         keep_moment(&moment, HW_MOMENT_PEAK);
         hw_memory_keep(&all, HW_MOMENT_PEAK, tick, waste.requested);
     }
+    hw_memory_keep_time(&all, tick, waste.requested);
     if (end) {
         keep_moment(&moment, HW_MOMENT_END);
         hw_memory_keep(&all, HW_MOMENT_END, tick, waste.requested);

@@ -481,9 +481,9 @@ void hw_times_add(struct hw_operator *op, uintptr_t frame, const struct hw_timed
         add(&info->timed_weight, weight);
         op->stage_base[timed->kind].ticks += weight * (ticks > timed->inside ? ticks - timed->inside : 0);
         add_time(timed, ticks);
-        add_site(walk->context, timed, ticks);
+        add_site(hw_walk_context(walk), timed, ticks);
         if (ticks > times.slowest_limit)
-            add_slowest(op, walk->context, timed, ticks);
+            add_slowest(op, hw_walk_context(walk), timed, ticks);
     }
     if (timed->allocated)
         follow(op, thread, walk, timed);

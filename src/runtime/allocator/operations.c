@@ -79,8 +79,10 @@ static void take_counts(struct hw_operator *op)
         hw_pool_publish(HW_POOL_OPERATION_COUNTS);
     hw_lock_drop(&hw_runtime.lock, old);
     op->counts = index == HW_NONE ? nowhere : HW_ENTRY(HW_POOL_OPERATION_COUNTS, struct hw_operation_counts, index);
-    if (index == HW_NONE)
+    if (index == HW_NONE) {
         hw_note(HW_NOTE_FILE_FULL, hw_file_problem());
+        hw_note(HW_NOTE_OTHER, "operations of threads for which the profile file could not grow are not counted");
+    }
 }
 
 /* The calling thread has the state THREAD from now on; LENT: for one call. */
@@ -95,7 +97,9 @@ static void attach(struct hw_thread *thread, bool lent)
         take_counts(op);
     hw_times_attach(op);
     hw_places_attach(op);
-    if (!lent) {
+    if (lent) {
+        hw_dispatch_lend(op);
+    } else {
         hw_stages_attach(op);
         hw_dispatch_attach(op);
     }

@@ -156,7 +156,7 @@ void hw_places_operation_end(struct hw_operator *op)
     if (hw_place_at(self->shared_with, &place) && hw_block_starts_on &&
         hw_block_containing(place.start, &block) == place.start)
         other = block.context;
-    add_pair(walk->context, other, active, 1ull << shift);
+    add_pair(hw_walk_context(walk), other, active, 1ull << shift);
     hw_leave(thread);
 }
 

@@ -31,7 +31,7 @@ static uint64_t ask(uintptr_t address, uint64_t size)
         op->selector = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     void *block = address ? (void *)address : hw_real.malloc(size);
-    uint64_t usable = block && hw_real.malloc_usable_size ? hw_real.malloc_usable_size(block) : 0;
+    uint64_t usable = block && hw_real.tells_usable ? hw_real.malloc_usable_size(block) : 0;
     if (!address)
         hw_real.free(block);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

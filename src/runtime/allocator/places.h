@@ -217,6 +217,8 @@ struct hw_place {
 bool hw_place_at(uintptr_t address, struct hw_place *place);
 /* Nothing was handed out in [start, end), as far as that is still known. */
 bool hw_places_none(uintptr_t start, uintptr_t end);
+/* Whether blocks lie in [start, end), or lay there. Asked of anonymous mappings with resident pages. */
+bool hw_places_hold(uintptr_t start, uintptr_t end);
 /* Calls EACH for the blocks that begin in [start, end). */
 void hw_places_each(uintptr_t start, uintptr_t end, void (*each)(void *closure, const struct hw_place *place),
                     void *closure);

@@ -246,6 +246,8 @@ static void disarm(struct hw_operator *op)
 static void hand_back(struct hw_operator *op, ucontext_t *context)
 {
     disarm(op);
+    if (op && op->dispatch)
+        op->dispatch->handed_back = true;
     hw_arch_call_again(context);
 }
 
@@ -337,10 +339,17 @@ static void stop(const char *why)
         hw_note(HW_NOTE_NO_DISPATCH, why);
 }
 
-void hw_dispatch_attach(struct hw_operator *op)
+void hw_dispatch_lend(struct hw_operator *op)
 {
     if (!op->dispatch)
         op->dispatch = new_thread();
+    if (op->dispatch)
+        op->dispatch->handed_back = false;
+}
+
+void hw_dispatch_attach(struct hw_operator *op)
+{
+    hw_dispatch_lend(op);
     if (!op->dispatch || !hw_dispatch_on || hw_quiet)
         return;
     if (!hw_handlers_intact()) {
@@ -360,6 +369,7 @@ void hw_dispatch_detach(struct hw_operator *op)
         return;
     if (thread->armed)
         disarm(op);
+    thread->handed_back = false;
     write_own_sums(thread);
     hw_hardware_close(thread);
 }
@@ -758,7 +768,9 @@ uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, 
     }
     if (inside)
         hw_times_inside(op, phase, kind, bucket, inside);
-    if (thread && !thread->armed && hw_dispatch_on && !hw_quiet) /* a call was handed back */
-        thread->armed = arm(op) == 0;
+    if (thread && thread->handed_back) {
+        thread->handed_back = false;
+        thread->armed = hw_dispatch_on && !hw_quiet && arm(op) == 0;
+    }
     return inside + own;
 }

@@ -61,6 +61,7 @@ struct hw_own_sum {
 struct hw_dispatch_thread {
     struct hw_dispatch_thread *next; /* of all there are */
     bool armed;                      /* the kernel reads the selector */
+    bool handed_back;                /* by a call: armed again at the end of the operation. Not so while it is lent */
     bool unwatched;                  /* inside an operation, but the selector says ALLOW for the moment */
     uint8_t inside_count;            /* [0] and [1] stand for all that found no place: locks, system calls */
     uint8_t held_count;
@@ -88,6 +89,8 @@ bool hw_dispatch_start(void);
 /* First operation of a thread, of the thread itself, and its end. */
 void hw_dispatch_attach(struct hw_operator *op);
 void hw_dispatch_detach(struct hw_operator *op);
+/* Instead of the two, for one operation of a thread that has ended: locks are seen in it, system calls are not. */
+void hw_dispatch_lend(struct hw_operator *op);
 /* After an operation with op->events, which is 0 afterwards. Not inside it any more. Ticks that are known of it, timed
  * or not: in system calls, and waiting for locks. */
 uint64_t hw_dispatch_operation_end(struct hw_operator *op, enum hw_phase phase, enum hw_operation_kind kind,

@@ -33,6 +33,14 @@ static const struct {
     [HW_BUDGET_WINDOWS] = {100, 0, 0, 0},
     /* planes.c: a sweep over all cells, of processor time. */
     [HW_BUDGET_SWEEP] = {200, 0, 0, 0},
+    /* ledger.c: RSS taken apart over time. */
+    [HW_BUDGET_LEDGER] = {400, 0, 2, 0},
+    /* timeline.c: when live bytes begin to fall from a maximum that is greater by a small step only. */
+    [HW_BUDGET_LEDGER_PEAK] = {200, 16, 6, 0},
+    /* …and when the maximum has been left by that. */
+    [HW_BUDGET_LEDGER_LEFT] = {100, 8, 20, 0},
+    /* contents.c: walks over what blocks hold near the peak, each pays for the time until the next. */
+    [HW_BUDGET_CONTENTS] = {10, 0, 0, 0},
 };
 
 uint64_t hw_budget_limit(enum hw_budget budget, uint64_t time, uint64_t ms)

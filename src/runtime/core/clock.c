@@ -62,6 +62,7 @@ void hw_clock_start(void)
         hw_rseq_cpu_offset = __rseq_offset + 4;
         hw_rseq_watch_offset = __rseq_offset + 8;
     }
+    hw_runtime.ns_per_tick = 1ull << 32; /* of a time stamp counter: until the start has taken its time */
     hw_runtime.clock_start_ns = hw_clock_monotonic_ns();
     hw_runtime.tick_base = hw_ticks_raw();
 }
@@ -77,6 +78,7 @@ void hw_clock_refresh(void)
          * because both grow by one timeline interval. */
         process->clock_ticks = ticks;
         process->clock_ns = ns;
+        hw_runtime.ns_per_tick = (uint64_t)((double)ns / (double)ticks * 0x1p32);
     } else if (!hw_runtime.clock_is_tsc) {
         process->clock_ticks = 1;
         process->clock_ns = 1;

@@ -58,7 +58,14 @@ struct hw_options {
     uint64_t table_entries;
     uint32_t depth;
     uint32_t free_stacks;
-    uint32_t block_table; /* 1: use the table store even where the map is possible */
+    uint32_t leaks;            /* 1: what is live at the end is told apart by whether it can be reached */
+    uint32_t keeps;            /* 1: and who keeps what can be reached */
+    uint32_t contents;         /* 1: what live blocks hold is examined at the end and in dumps */
+    uint32_t contents_fill;    /* 1: new blocks are filled */
+    uint32_t contents_samples; /* 0: no bytes of blocks in the profile */
+    uint64_t contents_peak;    /* not 0: near the peak instead, from so many live bytes on */
+    uint32_t pinned;           /* 1: the live heap is walked page by page at the end and for dumps */
+    uint32_t block_table;      /* 1: use the table store even where the map is possible */
     uint32_t verbose;
     char mode[16];             /* "allocator"; else heap */
     char operation_events[16]; /* "auto", "software" or "none": see operation_events.c */
@@ -132,16 +139,29 @@ void hw_dump_tick(struct hw_thread *thread);
 /* The dump signal has come, at any place; with the number of the request that it is for. */
 void hw_dump_signalled(bool requested, uint32_t request);
 
-/* A signal is about to kill the process: what can only be read now. Other threads wait from here on. */
-void hw_dump_killed(int number);
+/* A signal is about to kill the process: what can only be read now. Other threads wait from here on. CONTEXT is the
+ * handler's ucontext_t. */
+void hw_dump_killed(int number, const void *context);
 
 /* ---- timeline.c ---- */
 
 void hw_timeline_start(void);
-void hw_timeline_tick(struct hw_thread *thread, uint64_t now);
+/* At the end of an event that has changed live bytes by CHANGE: the program has not written a new block yet, and one
+ * that is freed is still there. */
+void hw_timeline_tick(struct hw_thread *thread, uint64_t now, int64_t change);
+/* The next event finds that something is due. */
+void hw_timeline_hurry(void);
 void hw_timeline_end(void);
 /* Forgets the points so far. Lock held. */
 void hw_timeline_reset(void);
+
+/* ---- regions.c: what the program measures itself ---- */
+
+/* Live bytes have changed: those of the process to LIVE (INT64_MIN: not known here), those of THREAD (or NULL) to what
+ * its entry says. Called while hw_runtime.regions_open is not 0. */
+void hw_regions_rise(struct hw_thread *thread, int64_t live);
+/* All that are open end unmeasured, since counts begin at zero: in a forked child, and at a reset. */
+void hw_regions_forget(void);
 
 /* ---- thread_create.c ---- */
 

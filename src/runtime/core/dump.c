@@ -13,6 +13,7 @@
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
+#include "runtime/graph/graph.h"
 #include "runtime/hooks/hooks.h"
 
 #include <errno.h>
@@ -40,6 +41,9 @@ static struct writing {
         struct hw_file_header header;
         struct hw_section directory[(HW_FILE_PAGE - sizeof(struct hw_file_header)) / sizeof(struct hw_section)];
     } page;
+    struct hw_section more[HW_FILE_PAGE / sizeof(struct hw_section)]; /* a second directory, if the first is full */
+    uint32_t more_used;
+    struct hw_section *link; /* to it; NULL: there is none */
     struct hw_process_info process;
     struct hw_timeline_point last_point;
     struct hw_memory_breakdown memory;
@@ -48,7 +52,9 @@ static struct writing {
     char buffer[64 * 1024];
 } writing;
 _Static_assert(sizeof writing.page == HW_FILE_PAGE, "first page");
-_Static_assert(EXTENTS <= sizeof writing.page.directory / sizeof writing.page.directory[0], "one directory is enough");
+#define FIRST_DIRECTORY (sizeof writing.page.directory / sizeof writing.page.directory[0])
+_Static_assert(EXTENTS <= FIRST_DIRECTORY - 1 + sizeof writing.more / sizeof writing.more[0],
+               "two directories are enough");
 
 /* Sections that can be copied at leisure. */
 static const bool only_grows[HW_POOL_COUNT] = {
@@ -128,7 +134,18 @@ static long reserve_space(const struct writing *out)
 
 static struct hw_section *add_section(struct writing *out, uint32_t type, uint32_t entry_size, uint64_t used)
 {
-    struct hw_section *section = &out->page.directory[out->page.header.directory_used++];
+    if (!out->link && out->page.header.directory_used == FIRST_DIRECTORY - 1) {
+        out->link = &out->page.directory[out->page.header.directory_used++];
+        *out->link = (struct hw_section){.type = HW_SECTION_DIRECTORY,
+                                         .version = 1,
+                                         .offset = out->end,
+                                         .capacity = HW_FILE_PAGE,
+                                         .used = HW_FILE_PAGE,
+                                         .entry_size = sizeof(struct hw_section)};
+        out->end += HW_FILE_PAGE;
+    }
+    struct hw_section *section =
+        out->link ? &out->more[out->more_used++] : &out->page.directory[out->page.header.directory_used++];
     *section = (struct hw_section){
         .type = type,
         .version = 1,
@@ -179,6 +196,7 @@ static void describe_moment(struct writing *out, uint64_t peak_rss, uint64_t rss
     }
     out->memory.tick = process->end_tick;
     out->memory.live_bytes = process->live_bytes;
+    hw_pages_split(&out->memory);
     out->last_point = (struct hw_timeline_point){
         .tick = process->end_tick,
         .live_bytes = hw_places.even ? hw_places_live() : process->live_bytes,
@@ -193,8 +211,14 @@ static long write_changing(struct writing *out)
     uint64_t peak_rss = hw_memory_peak_rss_in(out->buffer, sizeof out->buffer), rss = hw_memory_rss();
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     hw_memory_measure(&out->memory, HW_MOMENT_DUMP, NULL); /* takes a while: before anybody has to wait */
+    if (out->memory.rss)
+        hw_ledger_keep(HW_MOMENT_DUMP, hw_ticks_raw() - hw_runtime.tick_base);
     hw_lock_drop(&hw_runtime.lock, old);
-    bool stopped = hw_threads_stop();
+    bool stopped = hw_threads_stop_within(1000000000); /* on a busy machine a thread may not run for long */
+    if (!stopped)
+        hw_note(HW_NOTE_OTHER, "a dump was written while a thread was in the middle of an allocation or free: sums over "
+                               "places may differ from the totals by one block");
+    hw_contents_examine(HW_MOMENT_DUMP, stopped);
     old = hw_lock_take(&hw_runtime.lock);
     hw_parts_harvest(stopped);
     hw_parts_dump();
@@ -206,6 +230,7 @@ static long write_changing(struct writing *out)
         if (!only_grows[id])
             result = write_pool(out, id);
     hw_parts_forget_harvest();
+    hw_ledger_forget(HW_MOMENT_DUMP);
     hw_lock_drop(&hw_runtime.lock, old);
     hw_threads_go();
     return result;
@@ -220,28 +245,40 @@ static long write_growing(struct writing *out)
     return result;
 }
 
+static long sum_up(struct writing *out, struct hw_section *section)
+{
+    struct hw_checksum sum;
+    hw_checksum_begin(&sum);
+    for (uint64_t done = 0; done < section->used;) {
+        uint64_t left = section->used - done;
+        size_t part = left < sizeof out->buffer ? (size_t)left : sizeof out->buffer;
+        long got = hw_sys(SYS_pread64, out->fd, out->buffer, part, section->offset + done);
+        if (got == -EINTR)
+            continue;
+        if (got <= 0)
+            return got ? got : -EIO;
+        hw_checksum_add(&sum, out->buffer, (size_t)got);
+        done += (uint64_t)got;
+    }
+    section->checksum = hw_checksum_end(&sum);
+    hw_file_note_extent(&out->page.header, section->type, section->offset);
+    return 0;
+}
+
 /* Checksums of what is in the file now; the first page, last, makes it a profile. */
 static long seal(struct writing *out)
 {
     struct hw_checksum sum;
     struct hw_file_header *header = &out->page.header;
-    for (uint32_t i = 0; i < header->directory_used; i++) {
-        struct hw_section *section = &out->page.directory[i];
-        hw_checksum_begin(&sum);
-        for (uint64_t done = 0; done < section->used;) {
-            uint64_t left = section->used - done;
-            size_t part = left < sizeof out->buffer ? (size_t)left : sizeof out->buffer;
-            long got = hw_sys(SYS_pread64, out->fd, out->buffer, part, section->offset + done);
-            if (got == -EINTR)
-                continue;
-            if (got <= 0)
-                return got ? got : -EIO;
-            hw_checksum_add(&sum, out->buffer, (size_t)got);
-            done += (uint64_t)got;
-        }
-        section->checksum = hw_checksum_end(&sum);
-        hw_file_note_extent(header, section->type, section->offset);
-    }
+    long summed = 0;
+    for (uint32_t i = 0; i < out->more_used && summed >= 0; i++)
+        summed = sum_up(out, &out->more[i]);
+    if (out->link && summed >= 0)
+        summed = hw_pwrite_full(out->fd, out->more, sizeof out->more, out->link->offset);
+    for (uint32_t i = 0; i < header->directory_used && summed >= 0; i++)
+        summed = sum_up(out, &out->page.directory[i]);
+    if (summed < 0)
+        return summed;
     header->total_size = out->end;
     header->flags = HW_FILE_SEALED;
     hw_checksum_begin(&sum);
@@ -259,6 +296,9 @@ static long write_dump(void)
     if (result >= 0) {
         out->end = HW_FILE_PAGE;
         __builtin_memset(&out->page, 0, sizeof out->page);
+        __builtin_memset(out->more, 0, sizeof out->more);
+        out->more_used = 0;
+        out->link = NULL;
         out->page.header = (struct hw_file_header){
             .magic = HW_FILE_MAGIC,
             .version_major = HW_FILE_VERSION_MAJOR,
@@ -300,7 +340,7 @@ static void leave_pending(bool requested)
 {
     if (!requested)
         __atomic_store_n(&dump.pending, 1, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&hw_runtime.timeline_next, 0, __ATOMIC_SEQ_CST);
+    hw_timeline_hurry();
 }
 
 static void write_and_answer(void)
@@ -384,6 +424,7 @@ void hw_dump_signalled(bool requested, uint32_t request)
 /* ---- the end by a signal ---- */
 
 static int killer;
+static const void *interrupted_at; /* its ucontext_t */
 
 static void harvest_the_last(void)
 {
@@ -395,11 +436,13 @@ static void harvest_the_last(void)
     /* In the middle of an event of this thread memory of blocks may be about to vanish. */
     bool calm = hw_threads_stop() && !inside_runtime();
     uint64_t peak_rss = hw_memory_peak_rss_in(writing.buffer, sizeof writing.buffer);
+    hw_leaks_find(interrupted_at, calm);
+    hw_contents_examine(HW_MOMENT_END, calm);
     hw_process_write_end(true, calm, HW_EXIT_SIGNAL, killer, peak_rss);
     hw_file_set_exited(true);
 }
 
-void hw_dump_killed(int number)
+void hw_dump_killed(int number, const void *context)
 {
     const bool pending = hw_fork_pending();
     if (hw_runtime.state != HW_STATE_ON || hw_quiet || (!pending && hw_getpid() != hw_runtime.pid))
@@ -407,6 +450,7 @@ void hw_dump_killed(int number)
     if (!pending)
         hw_lock_take(&dump.lock); /* for good, like the threads that wait: what is freed later would be counted twice */
     killer = number;
+    interrupted_at = context;
     hw_arch_call_on_stack(stack + sizeof stack, harvest_the_last);
 }
 
@@ -430,14 +474,22 @@ uint64_t hw_dump_due_tick(uint64_t tick)
 {
     if (__atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST))
         return tick + RETRY_TICKS;
+    const uint64_t soon = hw_options.contents && hw_options.contents_peak ? tick + RETRY_TICKS : UINT64_MAX;
     if (!hw_options.dump_interval_ns)
-        return UINT64_MAX;
+        return soon;
     uint64_t now = hw_clock_monotonic_ns();
     if (now >= dump.next_ns)
         return tick + RETRY_TICKS; /* it is written right after this; if it cannot be now, soon */
     const struct hw_process_info *process = hw_runtime.process;
     double ticks = (double)(dump.next_ns - now) * (double)process->clock_ticks / (double)process->clock_ns;
-    return ticks > 1e18 ? UINT64_MAX : tick + (uint64_t)ticks;
+    const uint64_t due = ticks > 1e18 ? UINT64_MAX : tick + (uint64_t)ticks;
+    return due < soon ? due : soon;
+}
+
+static void examine_peak(void)
+{
+    hw_contents_examine(HW_MOMENT_PEAK, hw_threads_stop());
+    hw_threads_go();
 }
 
 void hw_dump_tick(struct hw_thread *thread)
@@ -446,7 +498,8 @@ void hw_dump_tick(struct hw_thread *thread)
     uint64_t interval = hw_options.dump_interval_ns;
     uint64_t now = hw_unlikely(interval != 0) ? hw_clock_monotonic_ns() : 0;
     bool due = interval && now >= dump.next_ns;
-    if (hw_likely(!due && !__atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST) &&
+    const bool peak = hw_contents_due();
+    if (hw_likely(!due && !peak && !__atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST) &&
                   process->dump_request == process->dump_answer))
         return;
     /* In a handler that has interrupted another event: that one is half counted. */
@@ -458,5 +511,7 @@ void hw_dump_tick(struct hw_thread *thread)
         dump.next_ns += interval * ((now - dump.next_ns) / interval + 1);
     if (due || __atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST) || process->dump_request != process->dump_answer)
         serve();
+    if (peak && hw_contents_due()) /* likewise */
+        hw_arch_call_on_stack(stack + sizeof stack, examine_peak);
     hw_lock_drop(&dump.lock, old);
 }

@@ -543,9 +543,9 @@ static bool take_first_entries(void)
 {
     /* The timeline is one extent, because it is rewritten in place; last, because the end of the file can be cut off.
      */
-    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS,  HW_POOL_MIBS,
-                                                HW_POOL_MAPS,    HW_POOL_STACKS,  HW_POOL_CONTEXTS, HW_POOL_NOTES,
-                                                HW_POOL_MEMORY,  HW_POOL_TIMELINE};
+    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS, HW_POOL_THREAD_LIST,
+                                                HW_POOL_MIBS,    HW_POOL_MAPS,    HW_POOL_STACKS,  HW_POOL_CONTEXTS,
+                                                HW_POOL_NOTES,   HW_POOL_MEMORY,  HW_POOL_TIMELINE};
     for (size_t i = 0; i < sizeof essential / sizeof *essential; i++)
         if (!hw_pools[essential[i]].mapped && !grow(&hw_pools[essential[i]], 1))
             return false;
@@ -707,18 +707,18 @@ bool hw_file_fork(void)
 }
 
 /* How much is allocated in what comes does not depend on what has been, but on how much code there is: PART of its
- * bytes (0: none) at the last opportunity. Chromium's renderers need a third of that for a plain page. */
+ * bytes (0: none) at the last opportunity. Chromium's renderers need a third of that for a plain page. Each thread
+ * that is alive at once has 24 KiB of OPERATION_COUNTS: there is room for 64. */
 static const struct {
     enum hw_pool_id pool;
     uint32_t bytes, part;
-} room[] = {{HW_POOL_STRINGS, 16 * K, 0},           {HW_POOL_STACKS, 512 * K, 32},
-            {HW_POOL_CONTEXTS, 64 * K, 128},        {HW_POOL_MIBS, 512 * K, 8},
-            {HW_POOL_THREADS, 32 * K, 0},           {HW_POOL_NOTES, 4 * K, 0},
-            {HW_POOL_ACCESS, 512 * K, 8},           {HW_POOL_HISTOGRAM, 512 * K, 16},
-            {HW_POOL_WORDS, 512 * K, 16},           {HW_POOL_SIDES, 64 * K, 0},
-            {HW_POOL_FREE_STACKS, 64 * K, 0},       {HW_POOL_STAGES, 16 * K, 0},
-            {HW_POOL_OPERATION_COUNTS, 128 * K, 0}, {HW_POOL_OPERATION_LOCKS, 16 * K, 0},
-            {HW_POOL_OPERATION_TIMES, 64 * K, 0},   {HW_POOL_OPERATION_SITES, 64 * K, 0}};
+} room[] = {
+    {HW_POOL_STRINGS, 16 * K, 0},         {HW_POOL_STACKS, 512 * K, 32},        {HW_POOL_CONTEXTS, 64 * K, 128},
+    {HW_POOL_MIBS, 512 * K, 8},           {HW_POOL_THREADS, 32 * K, 0}, {HW_POOL_THREAD_LIST, 48 * K, 0},         {HW_POOL_NOTES, 4 * K, 0},
+    {HW_POOL_ACCESS, 512 * K, 8},         {HW_POOL_HISTOGRAM, 512 * K, 16},     {HW_POOL_WORDS, 512 * K, 16},
+    {HW_POOL_SIDES, 64 * K, 0},           {HW_POOL_SIZE_BARS, 128 * K, 32},     {HW_POOL_LIFETIME_BARS, 128 * K, 32},
+    {HW_POOL_FREE_STACKS, 64 * K, 0},     {HW_POOL_STAGES, 16 * K, 0},          {HW_POOL_OPERATION_COUNTS, 1536 * K, 0},
+    {HW_POOL_OPERATION_LOCKS, 16 * K, 0}, {HW_POOL_OPERATION_TIMES, 64 * K, 0}, {HW_POOL_OPERATION_SITES, 64 * K, 0}};
 
 static void make_room(uint64_t code)
 {
@@ -740,6 +740,13 @@ void hw_file_make_room(bool last)
     if (last)
         make_room(code);
     hw_lock_drop(&hw_runtime.lock, old);
+}
+
+void hw_file_before_limit(uint64_t most)
+{
+    const uint64_t enough = file.end + 16 * M; /* a limit that is small already is looked at where the file grows */
+    if (most < enough && hw_soft_limit(RLIMIT_FSIZE) > enough + 256 * M)
+        hw_file_make_room(true);
 }
 
 void hw_file_let_go(void)

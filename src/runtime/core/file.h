@@ -51,6 +51,8 @@ bool hw_file_fork(void);
 void hw_file_fork_quiet(void);
 /* Room for a good number of entries more, while the file can still grow. LAST: for all that is to come. */
 void hw_file_make_room(bool last);
+/* The program is about to limit files to MOST bytes: the same as the last one, if that leaves too little. */
+void hw_file_before_limit(uint64_t most);
 /* The descriptor is closed: the file does not grow any more. */
 void hw_file_let_go(void);
 /* The exit status in the process section is final. */

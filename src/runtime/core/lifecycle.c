@@ -10,6 +10,7 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 #include "runtime/core/threads.h"
+#include "runtime/graph/graph.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/samples/samples.h"
 
@@ -158,6 +159,9 @@ void hw_describe_allocator(void)
     const bool has_version = hw_real.is_glibc && gnu_get_libc_version;
     hw_text_join(text, sizeof text, name, has_version ? " " : NULL, has_version ? gnu_get_libc_version() : NULL);
     process->allocator = hw_file_string(text);
+    const uintptr_t usable = (uintptr_t)hw_real.malloc_usable_size;
+    if (usable - hw_runtime.text_start >= hw_runtime.text_end - hw_runtime.text_start) /* else it was told before */
+        hw_real.tells_usable = hw_module_find(usable) == module;
     /* Is operator new the C++ library's own? */
     const struct hw_module *library = hw_real.op_new[0] ? hw_module_find((uintptr_t)hw_real.op_new[0]) : NULL;
     const char *cxx =
@@ -188,6 +192,8 @@ static void describe_process(void)
     process->options = hw_file_string(hw_options.text);
     process->start_realtime_ns = hw_clock_read(CLOCK_REALTIME);
     process->added = HW_ADDED_ALL;
+    if (hw_options.table_entries || hw_address_space_limited()) /* see homes.c */
+        process->added &= ~HW_ADDED_BIT(freed_by_others);
     process->sample_bytes = hw_options.sample_bytes;
     process->table_entries = hw_options.table_entries;
     process->clock_ticks = process->clock_ns = 1;
@@ -307,6 +313,7 @@ void hw_start(void)
             hw_note(HW_NOTE_OTHER, "sample-bytes has no effect in allocator mode: every operation is counted");
         hw_runtime.process->block_store = hw_blocks_store();
         hw_runtime.process->startup_ns = hw_clock_monotonic_ns() - begin;
+        hw_clock_refresh(); /* lifetimes need the ratio of clocks from the first free on */
     }
     __atomic_store_n(&hw_runtime.state, started ? HW_STATE_ON : HW_STATE_OFF, __ATOMIC_RELEASE);
     if (started)
@@ -356,7 +363,10 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         return;
     hw_modules_rescan();
     hw_sigset outer = 0;
-    bool harvest = hw_planes_on() && hw_dump_possible(), stopped = false;
+    const bool leaks = hw_options.leaks && kind == HW_EXIT_CODE;
+    const bool contents = hw_options.contents && kind == HW_EXIT_CODE;
+    const bool pages = hw_options.pinned && kind == HW_EXIT_CODE;
+    bool harvest = (hw_planes_on() || leaks || contents || pages) && hw_dump_possible(), stopped = false;
     if (harvest) {
         if (hw_access_on()) {
             hw_shadow_look_for_folds();
@@ -364,6 +374,10 @@ void hw_process_end(enum hw_exit_kind kind, int value)
         }
         outer = hw_dump_lock();
         stopped = hw_threads_stop();
+        if (leaks)
+            hw_leaks_find(NULL, stopped);
+        if (contents)
+            hw_contents_examine(HW_MOMENT_END, stopped);
     }
     hw_process_write_end(harvest, stopped, kind, value, hw_memory_peak_rss());
     if (harvest) {

@@ -3,11 +3,14 @@
  * The runtime reserves terabytes of address space, of which almost nothing is touched. It counts against no limit but
  * RLIMIT_AS (memory.c): that one is widened by as much, whether the runtime is on or has stepped aside, and the program
  * sees its own figures. A limit that another process set, or a bare system call, is widened when something has failed
- * because of it. Nothing of what is reserved is ever locked. */
+ * because of it. Nothing of what is reserved is ever locked. Before a limit of the size of files the profile
+ * gets room. */
 #include "runtime/access/access.h"
 #include "runtime/allocator/operations.h"
 #include "runtime/core/core.h"
+#include "runtime/core/mappings.h"
 #include "runtime/core/memory.h"
+#include "runtime/core/thread_list.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/samples/samples.h"
 #include "runtime/stacks/stacks.h"
@@ -18,7 +21,9 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 
+#define FRAME           (hw_in_operation() ? 0 : (uintptr_t)__builtin_frame_address(0))
 #define RLIMIT_AS_      9
+#define RLIMIT_FSIZE_   1
 #define RLIMIT_MEMLOCK_ 8
 
 struct limit {
@@ -112,9 +117,23 @@ bool hw_limits_make_way(void)
     return space.set && same(&now, &space.given) ? space.found : widen_found(&now);
 }
 
+/* Files may become no larger than LIMIT from now on: the last opportunity to enlarge the profile. Programs that are
+ * about to give up system calls begin with that. */
+static void before_file_limit(const struct limit *limit)
+{
+    if (hw_quiet || hw_runtime.state != HW_STATE_ON || !is_given(limit) || limit->soft == ~0ull)
+        return;
+    if (hw_fork_pending())
+        hw_fork_child();
+    if (hw_runtime.state == HW_STATE_ON)
+        hw_file_before_limit(limit->soft);
+}
+
 HW_EXPORTED(int, setrlimit, (int resource, const struct limit *limit))
 {
     HW_REAL(int, setrlimit, (int, const struct limit *));
+    if (resource == RLIMIT_FSIZE_ && limit)
+        before_file_limit(limit);
     if (resource != RLIMIT_AS_ || !limit || !hw_own_bytes() || !is_given(limit))
         return real(resource, limit);
     struct limit asked = *limit, given = widen(limit);
@@ -138,6 +157,8 @@ extern __typeof__(getrlimit) getrlimit64 __attribute__((alias("getrlimit"), visi
 HW_EXPORTED(int, prlimit, (int pid, int resource, const struct limit *fresh, struct limit *old))
 {
     HW_REAL(int, prlimit, (int, int, const struct limit *, struct limit *));
+    if (resource == RLIMIT_FSIZE_ && fresh && !hw_quiet && (pid == 0 || pid == (int)hw_getpid()))
+        before_file_limit(fresh);
     if (resource != RLIMIT_AS_ || !hw_own_bytes() || (fresh && !is_given(fresh)) ||
         (pid != 0 && pid != (int)(hw_quiet ? hw_runtime.pid : hw_getpid())))
         return real(pid, resource, fresh, old);
@@ -182,9 +203,26 @@ HW_EXPORT void *mmap(void *address, size_t length, int protection, int flags, in
         return map_early(address, length, protection, flags, file, offset);
     HW_REAL(void *, mmap, (void *, size_t, int, int, int, long));
     void *result = real(address, length, protection, flags, file, offset);
-    return failed_for_limit(result) ? real(address, length, protection, flags, file, offset) : result;
+    if (failed_for_limit(result))
+        result = real(address, length, protection, flags, file, offset);
+    if (result != MAP_FAILED)
+        hw_mapping_made((uintptr_t)result, length, FRAME);
+    return result;
 }
 extern __typeof__(mmap) mmap64 __attribute__((alias("mmap"), visibility("default")));
+
+HW_EXPORT int munmap(void *address, size_t length)
+{
+    if (hw_unlikely(hw_runtime.state < HW_STATE_ON)) {
+        const long result = hw_sys_program(SYS_munmap, address, length);
+        if (hw_sys_failed(result) && __errno_location)
+            *__errno_location() = (int)-result;
+        return hw_sys_failed(result) ? -1 : 0;
+    }
+    HW_REAL(int, munmap, (void *, size_t));
+    hw_mapping_gone((uintptr_t)address, length);
+    return real(address, length);
+}
 
 HW_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, ...)
 {
@@ -194,27 +232,54 @@ HW_EXPORT void *mremap(void *old, size_t old_length, size_t length, int flags, .
     void *fresh = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
     va_end(list);
     void *result = real(old, old_length, length, flags, fresh);
-    return failed_for_limit(result) ? real(old, old_length, length, flags, fresh) : result;
+    if (failed_for_limit(result))
+        result = real(old, old_length, length, flags, fresh);
+    if (result != MAP_FAILED)
+        hw_mapping_moved((uintptr_t)old, old_length, (uintptr_t)result, length, flags & MREMAP_DONTUNMAP, FRAME);
+    return result;
 }
 
 HW_EXPORTED(void *, sbrk, (intptr_t more))
 {
     HW_REAL(void *, sbrk, (intptr_t));
     void *result = real(more);
-    return failed_for_limit(result) ? real(more) : result;
+    if (failed_for_limit(result))
+        result = real(more);
+    if (result != MAP_FAILED && more > 0)
+        hw_mapping_made((uintptr_t)result, (size_t)more, FRAME);
+    else if (result != MAP_FAILED && more < 0)
+        hw_mapping_gone((uintptr_t)result + (uintptr_t)more, -(size_t)more);
+    return result;
 }
 
 /* ---- programs that are started ---- */
 
-/* A program that was started beside this one gets the limit as this one set it, but may raise it again: it may have
- * reserved memory by now, which is not to be counted either. */
+/* Whether process PID takes less address space than BYTES: it has reserved nothing beyond them yet. */
+static bool takes_less(int pid, uint64_t bytes)
+{
+    char path[32], text[128];
+    struct hw_text name;
+    hw_text_init(&name, path, sizeof path);
+    hw_text_string(&name, "/proc/");
+    hw_text_u64(&name, (uint64_t)pid);
+    hw_text_string(&name, "/statm");
+    if (hw_read_file(path, text, sizeof text) <= 0)
+        return false;
+    const char *pages = text;
+    return hw_parse_u64(&pages, 10) < bytes / HW_PAGE;
+}
+
+/* A program that was started beside this one gets the limits as this one set them. If it has reserved memory by now,
+ * which is not to be counted either, it may raise the soft one again. */
 void hw_limits_of_started(int pid)
 {
     struct limit now;
     if (!space.set || hw_quiet || hw_prlimit(pid, RLIMIT_AS_, 0, &now) != 0 || !same(&now, &space.given))
         return;
-    now.soft = space.asked.soft;
-    hw_prlimit(pid, RLIMIT_AS_, &now, 0);
+    struct limit next = {space.asked.soft, now.hard};
+    if (hw_prlimit(pid, RLIMIT_AS_, &next, 0) == 0 && takes_less(pid, next.soft) &&
+        hw_prlimit(pid, RLIMIT_AS_, 0, &now) == 0 && same(&now, &next))
+        hw_prlimit(pid, RLIMIT_AS_, &space.asked, 0);
 }
 
 /* The next program gets the limits as this one set them. */
@@ -338,7 +403,9 @@ static void become_quiet(void)
     hw_note(HW_NOTE_OTHER,
             "the program gave up system calls (seccomp): no timeline from then on, no room for more stacks "
             "than had been prepared, and no profiles of its children");
-    hw_runtime.timeline_next = ~0ull;
+    if (hw_options.contents)
+        hw_note(HW_NOTE_OTHER, "contents were not examined: the program gave up system calls (seccomp)");
+    hw_runtime.timeline_next = hw_runtime.timeline_fall = hw_runtime.peak_read_above = ~0ull;
     hw_file_let_go();
     hw_launcher_let_go();
     hw_quiet = true;
@@ -359,7 +426,10 @@ HW_EXPORTED(int, prctl, (int option, ...))
         hw_note(HW_NOTE_OTHER, "the program gave up the time stamp counter: no times from then on");
         hw_clock_freeze();
     }
-    return real(option, a, b, c, d);
+    const int result = real(option, a, b, c, d);
+    if (option == PR_SET_NAME && result == 0)
+        hw_thread_named((const char *)a);
+    return result;
 }
 
 /* libseccomp's way. */
@@ -391,5 +461,12 @@ HW_EXPORTED(long, syscall, (long number, ...))
     }
     if (hw_unlikely(hw_in_operation()))
         return hw_dispatch_call(real, number, (const long[6]){a, b, c, d, e, f});
-    return real(number, a, b, c, d, e, f);
+    if (number == SYS_munmap)
+        hw_mapping_gone((uintptr_t)a, (size_t)b);
+    const long result = real(number, a, b, c, d, e, f);
+    if (number == SYS_mmap && result != -1)
+        hw_mapping_made((uintptr_t)result, (size_t)b, FRAME);
+    else if (number == SYS_mremap && result != -1)
+        hw_mapping_moved((uintptr_t)a, (size_t)b, (uintptr_t)result, (size_t)c, d & MREMAP_DONTUNMAP, FRAME);
+    return result;
 }

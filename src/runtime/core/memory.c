@@ -1,11 +1,10 @@
-/* memory.c - private memory of the runtime, and what the process's resident memory is made of.
- *
- * People take RSS for the heap. The breakdown parts it: resident memory of the heap and of anonymous mappings, of
- * files, of stacks, and of Heapwise itself, from /proc/self/smaps. */
+/* memory.c - private memory of the runtime, and what the kernel says of the process's memory. */
 #include "runtime/core/file.h"
 #include "runtime/core/memory.h"
 
 #include <sys/resource.h>
+
+extern const char _end[] HW_HIDDEN; /* of the runtime's image */
 
 static struct {
     uintptr_t start, end;
@@ -116,31 +115,29 @@ void hw_own_give_back(void *pages, size_t bytes)
         hw_madvise(pages, bytes, MADV_DONTNEED);
 }
 
-uint64_t hw_address_space_limit(void)
-{
-    return hw_soft_limit(RLIMIT_AS);
-}
-
-bool hw_address_space_limited(void)
-{
-    static int8_t limited = -1; /* as of the start: limits that come later are widened (limits.c) */
-    if (limited < 0) {
-        char mode[16];
-        limited = hw_address_space_limit() != ~0ull ||
-                  (hw_read_file("/proc/sys/vm/overcommit_memory", mode, sizeof mode) > 0 && mode[0] == '2');
-    }
-    return limited;
-}
-
 /* Does [start, end) lie in what the runtime took for itself? Neighbouring ranges may have been joined by the kernel,
  * so overlap of the start is what counts. */
-static bool is_own(uintptr_t start)
+bool hw_is_own(uintptr_t start)
 {
     uint32_t count = own_count < sizeof own / sizeof *own ? own_count : sizeof own / sizeof *own;
     for (uint32_t i = 0; i < count; i++)
         if (start >= own[i].start && start < own[i].end)
             return true;
-    return start >= hw_runtime.text_start && start < hw_runtime.text_end;
+    return start >= hw_runtime.text_start && start < (uintptr_t)_end;
+}
+
+uintptr_t hw_own_until(uintptr_t start, uintptr_t end)
+{
+    const uint32_t count = own_count < sizeof own / sizeof *own ? own_count : sizeof own / sizeof *own;
+    const bool inside = hw_is_own(start);
+    for (uint32_t i = 0; i <= count; i++) {
+        const uintptr_t low = i < count ? own[i].start : hw_runtime.text_start,
+                        high = HW_ALIGN_UP(i < count ? own[i].end : (uintptr_t)_end, HW_PAGE);
+        const uintptr_t border = inside ? high : low;
+        if (border > start && border < end && (!inside || start >= low))
+            end = border;
+    }
+    return end;
 }
 
 uint64_t hw_memory_rss(void)
@@ -158,8 +155,7 @@ uint64_t hw_memory_peak_rss(void)
     return hw_memory_peak_rss_in(buffer, sizeof buffer);
 }
 
-/* What stands behind KEY ("VmHWM:") in a status file of /proc, without blanks; NULL when it is not there. */
-static const char *status_of(const char *path, const char *key, char *buffer, size_t size)
+const char *hw_status_of(const char *path, const char *key, char *buffer, size_t size)
 {
     if (hw_read_file(path, buffer, size) <= 0)
         return NULL;
@@ -178,14 +174,55 @@ static const char *status_of(const char *path, const char *key, char *buffer, si
 
 uint64_t hw_memory_peak_rss_in(char *buffer, size_t size)
 {
-    const char *value = status_of("/proc/self/status", "VmHWM:", buffer, size);
+    const char *value = hw_status_of("/proc/self/status", "VmHWM:", buffer, size);
     return value ? hw_parse_u64(&value, 10) * 1024 : 0;
 }
 
 bool hw_is_traced(char *buffer, size_t size)
 {
-    const char *value = status_of("/proc/thread-self/status", "TracerPid:", buffer, size);
+    const char *value = hw_status_of("/proc/thread-self/status", "TracerPid:", buffer, size);
     return value && *value != '0';
+}
+
+/* ---- limits ---- */
+
+/* Where memory is never overcommitted all private memory that can be written to counts, touched or not, also what is
+ * reserved: what the machine may still promise. ~0: it may overcommit, or it is not known. As of the start. */
+static uint64_t commitment_left(bool *never)
+{
+    static int8_t overcommits = -1;
+    static uint64_t left = ~0ull;
+    if (overcommits < 0) {
+        char text[4096];
+        overcommits = hw_read_file("/proc/sys/vm/overcommit_memory", text, sizeof text) <= 0 || text[0] != '2';
+        const char *most = overcommits ? NULL : hw_status_of("/proc/meminfo", "CommitLimit:", text, sizeof text);
+        if (most) {
+            const uint64_t limit = hw_parse_u64(&most, 10);
+            const char *promised = hw_status_of("/proc/meminfo", "Committed_AS:", text, sizeof text);
+            const uint64_t given = promised ? hw_parse_u64(&promised, 10) : 0;
+            left = given < limit ? (limit - given) * 1024 : 0;
+        }
+    }
+    *never = !overcommits;
+    return left;
+}
+
+uint64_t hw_address_space_limit(void)
+{
+    bool never;
+    const uint64_t limit = hw_soft_limit(RLIMIT_AS), left = commitment_left(&never);
+    return left < limit ? left : limit;
+}
+
+bool hw_address_space_limited(void)
+{
+    static int8_t limited = -1; /* as of the start: limits that come later are widened (limits.c) */
+    if (limited < 0) {
+        bool never;
+        commitment_left(&never);
+        limited = never || hw_address_space_limit() != ~0ull;
+    }
+    return limited;
 }
 
 /* ---- mappings ---- */
@@ -224,18 +261,22 @@ static bool give_area(void *each, const char *line)
     area.end = hw_parse_u64(&cursor, 16);
     if (hw_strlen(cursor) < 5)
         return true;
+    area.readable = cursor[1] == 'r';
     area.writable = cursor[2] == 'w';
     area.shared = cursor[4] == 's';
-    area.own = is_own(area.start);
     for (const char *c = cursor; *c; c++)
         area.file |= *c == '/';
-    (*(area_visitor **)each)(&area);
+    for (const uintptr_t end = area.end; area.start < end; area.start = area.end) {
+        area.end = hw_own_until(area.start, end);
+        area.own = hw_is_own(area.start);
+        (*(area_visitor **)each)(&area);
+    }
     return true;
 }
 
 void hw_areas_each(void (*each)(const struct hw_area *area))
 {
-    hw_lines_each("/proc/self/maps", give_area, &each);
+    hw_lines_each(HW_MAPS, give_area, &each);
 }
 
 void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end))
@@ -258,102 +299,4 @@ void hw_resident_each(uintptr_t start, uintptr_t end, void (*each)(uintptr_t sta
                 i++;
         }
     }
-}
-
-/* ---- smaps ---- */
-
-struct breakdown {
-    struct hw_memory_breakdown *out;
-    uint64_t *kind; /* where the Rss of the present mapping is added */
-    hw_heap_mapping_visitor *each_heap;
-    uintptr_t start, end;
-};
-
-static void begin_mapping(struct breakdown *state, const char *line)
-{
-    const char *cursor = line;
-    uintptr_t start = hw_parse_u64(&cursor, 16);
-    cursor++;
-    uintptr_t end = hw_parse_u64(&cursor, 16);
-    bool shared = cursor[4] == 's';
-    state->start = start;
-    state->end = end;
-    cursor = hw_skip_fields(cursor, 4); /* permissions, offset, device, inode */
-    struct hw_memory_breakdown *out = state->out;
-    /* A thread's stack has its thread-local memory at the end; that of the first thread may be joined with the heap. */
-    const uintptr_t here = (uintptr_t)__builtin_frame_address(0), local = hw_arch_thread_pointer();
-    const bool stack = here >= start && here < end && local >= start && local < end;
-    if (is_own(start) || hw_streq(cursor, hw_file_path))
-        state->kind = &out->runtime;
-    else if (hw_starts_with(cursor, "[stack"))
-        state->kind = &out->stack;
-    else if (hw_starts_with(cursor, "[heap]") || hw_starts_with(cursor, "[anon"))
-        state->kind = &out->heap;
-    else if (!*cursor)
-        state->kind = stack ? &out->stack : &out->heap;
-    else if (*cursor == '[' || shared)
-        state->kind = &out->other;
-    else
-        state->kind = &out->file;
-}
-
-static bool take_line(void *closure, const char *line)
-{
-    struct breakdown *state = closure;
-    if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
-        begin_mapping(state, line);
-        return true;
-    }
-    bool rss = hw_starts_with(line, "Rss:");
-    if (!rss && !hw_starts_with(line, "Swap:"))
-        return true;
-    while (*line && (*line < '0' || *line > '9'))
-        line++;
-    uint64_t bytes = hw_parse_u64(&line, 10) * 1024;
-    if (!rss) {
-        state->out->swap += bytes;
-        return true;
-    }
-    state->out->rss += bytes;
-    if (state->kind)
-        *state->kind += bytes;
-    if (state->each_heap && state->kind == &state->out->heap)
-        state->each_heap(state->start, state->end, bytes);
-    return true;
-}
-
-void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment moment, hw_heap_mapping_visitor *each)
-{
-    *result = (struct hw_memory_breakdown){.moment = moment};
-    struct breakdown state = {.out = result, .each_heap = each};
-    hw_lines_each("/proc/self/smaps", take_line, &state);
-}
-
-void hw_memory_keep(const struct hw_memory_breakdown *result, enum hw_memory_moment moment, uint64_t tick,
-                    int64_t live_bytes)
-{
-    if (!result->rss)
-        return;
-    uint32_t index = HW_NONE;
-    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_MEMORY); i++)
-        if (HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, i)->moment == (uint32_t)moment)
-            index = i;
-    if (index == HW_NONE) {
-        index = hw_pool_take(HW_POOL_MEMORY, 1);
-        if (index == HW_NONE)
-            return;
-    }
-    struct hw_memory_breakdown *entry = HW_ENTRY(HW_POOL_MEMORY, struct hw_memory_breakdown, index);
-    *entry = *result;
-    entry->moment = moment;
-    entry->tick = tick;
-    entry->live_bytes = live_bytes;
-    hw_pool_publish(HW_POOL_MEMORY);
-}
-
-void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_bytes)
-{
-    struct hw_memory_breakdown result;
-    hw_memory_measure(&result, moment, NULL);
-    hw_memory_keep(&result, moment, tick, live_bytes);
 }

@@ -41,6 +41,7 @@ struct image {
     const char *path;
     uint32_t flags;
     bool linked; /* the dynamic linker knows it */
+    size_t tls_module;
 };
 
 void hw_elf_notes_each(uintptr_t bias, const void *headers, size_t header_count, const char *name, uint32_t type,
@@ -175,6 +176,9 @@ static void add_image(struct builder *builder, const struct image *image)
         } else if (header->p_type == PT_GNU_EH_FRAME) {
             module.eh_frame_hdr = (const uint8_t *)start;
             module.eh_frame_hdr_size = header->p_memsz;
+        } else if (header->p_type == PT_TLS && image->tls_module) {
+            module.tls_module = image->tls_module;
+            module.tls_size = header->p_memsz;
         }
     }
     for (size_t i = 0; i < image->header_count; i++) {
@@ -188,6 +192,8 @@ static void add_image(struct builder *builder, const struct image *image)
             struct hw_module again = *old;
             builder->changed |= image->linked && !again.linked;
             again.linked |= image->linked;
+            again.tls_module = module.tls_module ? module.tls_module : again.tls_module;
+            again.tls_size = module.tls_module ? module.tls_size : again.tls_size;
             insert(builder, &again);
             continue;
         }
@@ -224,9 +230,10 @@ static char main_path[4096];
 
 static int add_linked(struct dl_phdr_info *info, size_t size, void *closure)
 {
-    (void)size;
     struct builder *builder = closure;
-    struct image image = {.bias = info->dlpi_addr,
+    const bool has_tls = size >= offsetof(struct dl_phdr_info, dlpi_tls_modid) + sizeof info->dlpi_tls_modid;
+    struct image image = {.tls_module = has_tls ? info->dlpi_tls_modid : 0,
+                          .bias = info->dlpi_addr,
                           .headers = info->dlpi_phdr,
                           .header_count = info->dlpi_phnum,
                           .path = info->dlpi_name,
@@ -495,6 +502,13 @@ uint32_t hw_module_map(uintptr_t pc)
 {
     const struct hw_module *module = search(pc);
     return module ? module->map : HW_NONE;
+}
+
+void hw_modules_each(void (*each)(const struct hw_module *module))
+{
+    const struct hw_modules *list = __atomic_load_n(&modules.list, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < list->count; i++)
+        each(&list->module[i]);
 }
 
 const struct hw_module *hw_module_of_data(uintptr_t address)

@@ -13,9 +13,10 @@ struct hw_module {
     uintptr_t image_start, image_end; /* all loadable segments: bounds for reading tables */
     const uint8_t *eh_frame_hdr;      /* NULL: no unwind tables */
     size_t eh_frame_hdr_size;
-    uint32_t map;       /* index into MAPS */
-    uint32_t flags;     /* enum hw_map_flags */
-    bool linked;        /* the dynamic linker knows it, and when it is gone */
+    uint32_t map;                /* index into MAPS */
+    uint32_t flags;              /* enum hw_map_flags */
+    bool linked;                 /* the dynamic linker knows it, and when it is gone */
+    size_t tls_module, tls_size; /* number and bytes of its thread-local data; 0: it has none */
     uint64_t header[2]; /* first bytes of eh_frame_hdr (of code without a file: of the code), to check that this module
                            is still there */
 };
@@ -35,6 +36,8 @@ bool hw_module_still_there(const struct hw_module *module);
 void *hw_function_find(const char *name, size_t *size);
 /* The module that has ADDRESS in one of its segments, code or data; NULL. Takes no lock, looks for nothing new. */
 const struct hw_module *hw_module_of_data(uintptr_t address);
+/* Calls EACH for all modules that are known. Takes no lock. */
+void hw_modules_each(void (*each)(const struct hw_module *module));
 /* MAPS index of the module that holds PC, HW_NONE. Takes no lock and looks for nothing new. */
 uint32_t hw_module_map(uintptr_t pc);
 /* Bytes of code in all modules that are known. Takes no lock. */

@@ -71,6 +71,19 @@ static const struct option {
     {"table", OPTION_SIZE, &hw_options.table_entries, "most contexts kept in memory; 0: no limit"},
     {"depth", OPTION_U32, &hw_options.depth, "most frames of a stack, 1 to 256"},
     {"free-stacks", OPTION_U32, &hw_options.free_stacks, "1: record where blocks are freed as well"},
+    {"leaks", OPTION_U32, &hw_options.leaks,
+     "1: at the end, find blocks that nothing points to; 2: pointers in memory that the program mapped count, too"},
+    {"keeps", OPTION_U32, &hw_options.keeps, "1: with leaks=1: record what keeps the others"},
+    {"contents", OPTION_U32, &hw_options.contents,
+     "1: at the end and in dumps, examine what live blocks hold: copies, zeros, unused ends"},
+    {"contents-fill", OPTION_U32, &hw_options.contents_fill,
+     "1: with contents=1: fill new blocks, to see which bytes are never written"},
+    {"contents-peak", OPTION_SIZE, &hw_options.contents_peak,
+     "with contents=1: examine near the peak instead, from so many live bytes on"},
+    {"contents-samples", OPTION_U32, &hw_options.contents_samples,
+     "0: with contents=1: no bytes of blocks in the profile"},
+    {"pinned", OPTION_U32, &hw_options.pinned,
+     "1: at the end and in dumps, record which blocks keep pages resident that are mostly free"},
     {"block-table", OPTION_U32, &hw_options.block_table, NULL},
     {"dump-interval", OPTION_SECONDS, &hw_options.dump_interval_ns,
      "seconds (also 0.5) between dumps NAME.dumpN.hwprof; 0: none"},
@@ -230,6 +243,7 @@ void hw_options_read(void)
     hw_text_join(hw_options.operation_events, sizeof hw_options.operation_events, "auto");
     hw_options.words_period_ms = 20;
     hw_options.words_thread = 1;
+    hw_options.contents_samples = 1;
     const char *text = find_variable(storage, sizeof storage);
     if (text)
         parse_options(text);

@@ -11,8 +11,12 @@
 #include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
+#include "runtime/core/mappings.h"
 #include "runtime/core/modules.h"
+#include "runtime/core/thread_list.h"
 #include "runtime/core/threads.h"
+#include "runtime/graph/graph.h"
+#include "runtime/hooks/hooks.h"
 #include "runtime/samples/samples.h"
 
 struct part {
@@ -63,12 +67,29 @@ static bool has_places(void)
     return hw_places.even != NULL;
 }
 
+static bool has_contents(void)
+{
+    return hw_options.contents != 0;
+}
+
+static void start_contents(void)
+{
+    if (hw_options.contents_fill && !hw_runtime.weighted)
+        hw_fill_start();
+}
+
+static bool has_pinned(void)
+{
+    return hw_options.pinned != 0;
+}
+
 static const struct part parts[] = {
     /* Whose events are counted. A child has one thread, in no event: everything else is set up on that ground. */
     {.name = "threads", .start = hw_threads_start, .forget = hw_threads_fork},
     {.name = "planes", .forget = hw_shadow_fork},
     {.name = "globals", .forget = hw_globals_reset},
     {.name = "new threads", .forget = hw_thread_create_fork},
+    {.name = "thread list", .forget = hw_thread_list_fork, .dump = hw_thread_list_names, .end = hw_thread_list_names},
     /* Where code is: unwinding and the allocator's name ask for it. */
     {.name = "modules", .start = hw_modules_start, .fork = hw_modules_fork},
     {.name = "unwinding", .start = hw_unwind_start},
@@ -108,6 +129,13 @@ static const struct part parts[] = {
     {.name = "places", .on = has_places, .tick = hw_places_tick, .reset = hw_places_restart},
     /* What is live now: places know it exactly. */
     {.name = "inherited blocks", .fork = hw_fork_inherit},
+    /* Contexts are there by now. */
+    {.name = "mappings",
+     .start = hw_mappings_start,
+     .forget = hw_mappings_forget,
+     .fork = hw_mappings_fork,
+     .reset = hw_mappings_reset},
+    {.name = "regions", .forget = hw_regions_forget, .reset = hw_regions_forget},
     {.name = "timeline",
      .start = hw_timeline_start,
      .fork = hw_timeline_start,
@@ -115,6 +143,18 @@ static const struct part parts[] = {
      .reset = hw_timeline_reset},
     /* After the last reading of the clock: stages last until the end of the run. */
     {.name = "operations, at the end", .on = is_allocator_mode, .end = hw_operations_end},
+    {.name = "contents",
+     .on = has_contents,
+     .start = start_contents,
+     .fork = hw_contents_restart,
+     .forget_harvest = hw_contents_forget_dump,
+     .reset = hw_contents_restart},
+    {.name = "pages",
+     .on = has_pinned,
+     .start = hw_pages_start,
+     .harvest = hw_pages_harvest,
+     .forget_harvest = hw_pages_forget},
+    {.name = "visitors", .start = hw_visit_start, .forget = hw_visit_fork, .fork = hw_visit_start},
     /* Last: from now on signals may ask for a dump. */
     {.name = "dumps", .start = hw_dump_start, .forget = hw_dump_fork, .fork = hw_dump_start},
 };

@@ -12,6 +12,7 @@
 #include "runtime/allocator/allocator.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
+#include "runtime/core/thread_list.h"
 #include "runtime/core/threads.h"
 
 /* What is live, by context. Variances: of sampled runs. */
@@ -64,7 +65,7 @@ static void take_over_inherited(struct live *live)
     }
     /* One entry of each context is enough for it. A context that has none was never used here: then its share stands
      * in an entry of its own. */
-    uint32_t taken = hw_pool_take(HW_POOL_THREADS, 1);          /* a slot that no thread ever has */
+    uint32_t taken = hw_thread_entry_take();                    /* that no thread ever has */
     uint32_t *mib_of = (uint32_t *)(live->of + live->contexts); /* by context; 0: none */
     for (uint32_t i = mibs; i-- > 1;)
         if (HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i)->context < live->contexts)
@@ -78,11 +79,13 @@ static void take_over_inherited(struct live *live)
         if (!mib && index != HW_NONE) {
             mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
             mib->context = context;
+            mib->size_first = UINT64_MAX;
             hw_access_reset_entry(mib, context);
         }
         if (mib) {
             mib->live_blocks += rest->blocks;
             mib->live_bytes += rest->bytes;
+            hw_distributions_mix(mib);
         }
         if (mib && hw_options.sample_bytes) {
             mib->count_variance += rest->count_variance;
@@ -98,7 +101,7 @@ static void take_over_inherited(struct live *live)
         *rest = (struct hw_inherited){0};
     }
     hw_pool_publish(HW_POOL_MIBS);
-    hw_pool_publish(HW_POOL_THREADS);
+    hw_thread_list_inherited(taken);
     if (hw_options.sample_bytes)
         hw_sample_take_inherited();
 }
@@ -123,6 +126,7 @@ static void reset_mibs(struct live *live, uint64_t epoch)
             live->blocks += mib->live_blocks;
             live->live_bytes += mib->live_bytes;
         }
+        const uint32_t slot = mib->slot, home = mib->home;
         *mib = (struct hw_mib){
             .context = mib->context,
             .size_min = UINT64_MAX,
@@ -134,12 +138,20 @@ static void reset_mibs(struct live *live, uint64_t epoch)
             .live_ticks = mib->live_ticks,
             .lifetime_min = UINT64_MAX,
             .flags = mib->flags,
+            .size_first = mib->size_first,
+            .first_bucket = mib->first_bucket,
+            .first_life = HW_NO_FIRST_LIFE,
+            .links = mib->links,
         };
+        mib->slot = slot;
+        mib->home = home;
     }
+    hw_distributions_reset(epoch);
 }
 
-static void reset_threads(void)
+static void reset_threads(uint64_t epoch)
 {
+    hw_thread_list_reset(epoch); /* before: what is live becomes that of the threads that allocated it */
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREADS); i++) {
         struct hw_thread_entry *entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i);
         *entry = (struct hw_thread_entry){
@@ -170,6 +182,11 @@ static void write_inherited(const struct live *live)
     hw_pool_publish(HW_POOL_INHERITED);
 }
 
+static void begin_anew(struct hw_thread *thread)
+{
+    thread->born = hw_runtime.old_below;
+}
+
 /* Stamps from now on are not below old_below, also when they are remembered coarsely: it is a multiple of the
  * coarsest unit, and waited for. */
 void hw_reset_begin_period(void)
@@ -181,6 +198,7 @@ void hw_reset_begin_period(void)
     while (hw_ticks_raw() - hw_runtime.family_base < begin)
         hw_arch_pause();
     hw_runtime.old_below = begin;
+    hw_threads_each(begin_anew);
     process->reset_tick = begin - (hw_runtime.tick_base - hw_runtime.family_base);
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREADS); i++)
         live_bytes += HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i)->live_bytes;
@@ -198,7 +216,7 @@ static void reset(struct live *live)
     else if (process->flags & HW_PROCESS_RESET)
         add_earlier_variances(live);
     reset_mibs(live, ++process->peak_epoch);
-    reset_threads();
+    reset_threads(process->peak_epoch);
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_FREE_STACKS); i++) {
         struct hw_free_stack *pair = HW_ENTRY(HW_POOL_FREE_STACKS, struct hw_free_stack, i);
         pair->count = pair->bytes = 0;

@@ -1,13 +1,16 @@
-/* thread_create.c - threads of programs that count accesses get a plane of their own before their first instruction,
- * those whose accesses are sampled a timer, both a role (sharing.c); where system calls are observed, SIGSYS is
- * unblocked in them. In allocator mode threads are counted.
+/* thread_create.c - threads remember the function they were started with, by whom and
+ * where (thread_list.c). Those of programs that count
+ * accesses get a plane of their own before their first instruction, those whose accesses are sampled a timer, both a
+ * role (sharing.c); where system calls are observed, SIGSYS is unblocked in them. In allocator mode threads are
+ * counted.
  *
- * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. In other programs the
- * hooks only pass on. */
+ * The start routine is reached by a jump: no frame of the runtime is on the new thread's stack. */
 #include "runtime/access/access.h"
 #include "runtime/allocator/allocator.h"
 #include "runtime/core/core.h"
+#include "runtime/core/mappings.h"
 #include "runtime/core/memory.h"
+#include "runtime/core/thread_list.h"
 #include "runtime/hooks/hooks.h"
 #include "runtime/samples/samples.h"
 #include "runtime/stacks/stacks.h"
@@ -20,6 +23,7 @@ struct start {
     };
     void *argument;
     size_t stack_bytes; /* only where it will be needed */
+    struct hw_thread_origin origin;
     uint32_t role;
 };
 
@@ -69,20 +73,21 @@ static struct start put_start(struct start *start)
     return copy;
 }
 
-/* Whether threads have to be seen before their first instruction. A forked child without a profile has no roles. */
+/* Whether threads are seen before their first instruction. Not in a forked child without a profile. */
 static bool looked_at(void)
 {
-    return hw_runtime.state == HW_STATE_ON &&
-           (hw_quiet || hw_planes_on() || hw_trap_on() || hw_dispatch_on || hw_operations_on);
+    return hw_runtime.state == HW_STATE_ON;
 }
 
-static void attach(uint32_t role, size_t bytes)
+static void attach(const struct start *start)
 {
-    if (bytes)
-        hw_unwind_thread(bytes);
+    hw_self_origin = start->origin;
+    hw_stack_begun();
+    if (start->stack_bytes)
+        hw_unwind_thread(start->stack_bytes);
     if (hw_dispatch_on)
         hw_handlers_thread();
-    hw_role_begin(role);
+    hw_role_begin(start->role);
     hw_shadow_attach();
     hw_trap_attach();
     if (hw_operations_on)
@@ -98,6 +103,20 @@ static struct start *prepare(void)
     return start;
 }
 
+/* Who starts a thread, and where. FRAME: of the hook. */
+static void note_origin(struct start *start, uintptr_t routine, uintptr_t frame)
+{
+    start->origin.routine = routine;
+    start->role = HW_ROLE_UNKNOWN;
+    struct hw_thread *thread = hw_enter(frame, false);
+    if (!thread)
+        return;
+    start->origin.starter = thread->serial;
+    start->origin.context = hw_walk_context(hw_walk_at(thread, frame));
+    start->role = hw_role_of(routine, start->origin.context);
+    hw_leave(thread);
+}
+
 static void give_up(struct start *start)
 {
     put_start(start);
@@ -108,14 +127,14 @@ static void give_up(struct start *start)
 static void *run_posix(void *closure)
 {
     struct start start = put_start(closure);
-    attach(start.role, start.stack_bytes);
+    attach(&start);
     return start.posix(start.argument);
 }
 
 static int run_c11(void *closure)
 {
     struct start start = put_start(closure);
-    attach(start.role, start.stack_bytes);
+    attach(&start);
     return start.c11(start.argument);
 }
 
@@ -142,9 +161,8 @@ HW_EXPORTED(int, pthread_create,
         TRY(error, error = real(thread, attributes, routine, argument));
         return error;
     }
-    uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
-    *start =
-        (struct start){.posix = routine, .argument = argument, .stack_bytes = stack_bytes(attributes), .role = role};
+    *start = (struct start){.posix = routine, .argument = argument, .stack_bytes = stack_bytes(attributes)};
+    note_origin(start, (uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
     TRY(error, error = real(thread, attributes, run_posix, start));
     if (error)
         give_up(start);
@@ -160,8 +178,8 @@ HW_EXPORTED(int, thrd_create, (unsigned long *thread, int (*routine)(void *), vo
         TRY(error, error = real(thread, routine, argument));
         return error;
     }
-    uint32_t role = hw_role_of((uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
-    *start = (struct start){.c11 = routine, .argument = argument, .stack_bytes = stack_bytes(NULL), .role = role};
+    *start = (struct start){.c11 = routine, .argument = argument, .stack_bytes = stack_bytes(NULL)};
+    note_origin(start, (uintptr_t)routine, (uintptr_t)__builtin_frame_address(0));
     TRY(error, error = real(thread, run_c11, start));
     if (error)
         give_up(start);

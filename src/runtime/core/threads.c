@@ -7,6 +7,7 @@
 #include "runtime/allocator/operations.h"
 #include "runtime/core/core.h"
 #include "runtime/core/memory.h"
+#include "runtime/core/thread_list.h"
 #include "runtime/core/threads.h"
 #include "runtime/samples/samples.h"
 
@@ -106,6 +107,8 @@ static struct hw_thread *new_state(void)
     thread->mib_index = (uint32_t *)(next + sizeof(uint16_t) * HW_WALK_RING);
     thread->mib_index_size = contexts;
     thread->free_records = HW_NONE;
+    thread->last_entry = thread->spare = HW_NONE;
+    thread->slot = threads.count;
     thread->ring_lap = 1;
     slab += bytes;
     left -= bytes;
@@ -121,6 +124,24 @@ void hw_threads_each(void (*each)(struct hw_thread *thread))
             each(threads.all[i]);
 }
 
+struct hw_thread *hw_threads_find(uint32_t tid)
+{
+    for (uint32_t i = 0; i < threads.count; i++)
+        if (threads.all[i]->entry && threads.all[i]->entry->serial && threads.all[i]->tid == tid)
+            return threads.all[i];
+    return NULL;
+}
+
+struct hw_thread *hw_threads_of_slot(uint32_t slot)
+{
+    return slot < __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE) ? threads.all[slot] : NULL;
+}
+
+uint32_t hw_threads_tid(unsigned long thread)
+{
+    return tid_offset ? *(const uint32_t *)(thread + (uintptr_t)tid_offset) : 0;
+}
+
 void hw_threads_wait_outside(void)
 {
     for (uint32_t i = 0; i < threads.count; i++)
@@ -133,8 +154,6 @@ void hw_threads_wait_outside(void)
 }
 
 /* ---- stopping the others ---- */
-
-#define STOP_PATIENCE_NS 100000000ull
 
 /* Every thread of the process passes a full barrier. */
 void hw_threads_barrier(void)
@@ -155,7 +174,7 @@ void hw_threads_barrier(void)
     hw_sys(SYS_nanosleep, &moment, 0);
 }
 
-bool hw_threads_stop(void)
+bool hw_threads_stop_within(uint64_t patience_ns)
 {
     __atomic_store_n(&hw_runtime.stopped, 1, __ATOMIC_SEQ_CST);
     uint32_t count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
@@ -163,7 +182,7 @@ bool hw_threads_stop(void)
         return true; /* another thread comes through first_call, and finds them stopped */
     hw_threads_barrier();
     count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
-    uint64_t give_up = hw_clock_monotonic_ns() + STOP_PATIENCE_NS;
+    uint64_t give_up = hw_clock_monotonic_ns() + patience_ns;
     bool stopped = true;
     for (uint32_t i = 0; i < count; i++) {
         const struct hw_thread *thread = threads.all[i];
@@ -182,6 +201,15 @@ bool hw_threads_stop(void)
         }
     }
     return stopped;
+}
+
+bool hw_threads_calm(void)
+{
+    const uint32_t count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
+        if (threads.all[i] && __atomic_load_n(&threads.all[i]->gate, __ATOMIC_ACQUIRE) > HW_GATE_OPEN)
+            return false;
+    return true;
 }
 
 void hw_threads_go(void)
@@ -232,13 +260,35 @@ static void sweep(void)
     for (uint32_t i = 0; i < threads.count; i++) {
         struct hw_thread *thread = threads.all[i];
         if (thread->entry && thread->entry->serial && hw_sys(SYS_tgkill, hw_runtime.pid, thread->tid, 0) == -ESRCH) {
-            thread->entry->serial = 0;
             thread->gate = HW_GATE_CLOSED;
             threads.in_use--;
             hw_operations_thread_gone(thread);
+            hw_thread_list_end(thread, false);
             put_back(thread);
         }
     }
+}
+
+#define SLOTS_OF_ROUTINE 64u /* states are only given to threads of the same start function while there are fewer */
+
+/* A state that is not in use, if it can be one that had a thread of the same start function: its MIBs say more then.
+ * NULL: one is to be made. */
+static struct hw_thread *take_free(bool temporary)
+{
+    const uintptr_t routine = temporary ? 0 : hw_self_origin.routine;
+    struct hw_thread **at = &threads.free_list;
+    for (uint32_t steps = 0; *at && steps < SLOTS_OF_ROUTINE; steps++, at = &(*at)->next_free)
+        if ((*at)->routine == routine && ((*at)->spare != HW_NONE) == temporary)
+            break;
+    if (!*at || (*at)->routine != routine || ((*at)->spare != HW_NONE) != temporary) {
+        if (threads.count < SLOTS_OF_ROUTINE && !hw_quiet && !hw_address_space_limited())
+            return NULL;
+        at = &threads.free_list;
+    }
+    struct hw_thread *thread = *at;
+    if (thread)
+        *at = thread->next_free;
+    return thread;
 }
 
 /* A state for the calling thread. Lock held. */
@@ -246,20 +296,9 @@ static struct hw_thread *take_state(bool temporary)
 {
     if (!hw_quiet)
         sweep();
-    struct hw_thread *thread = threads.free_list;
-    if (thread)
-        threads.free_list = thread->next_free;
-    else if (!(thread = new_state()))
+    struct hw_thread *thread = take_free(temporary);
+    if (!thread && !(thread = new_state()))
         return NULL;
-    if (!thread->entry) {
-        uint32_t index = hw_pool_take(HW_POOL_THREADS, 1);
-        if (index == HW_NONE) {
-            put_back(thread);
-            return NULL;
-        }
-        thread->entry = HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, index);
-        hw_pool_publish(HW_POOL_THREADS);
-    }
     if (!self_serial) {
         self_serial = ++threads.serials;
         hw_runtime.process->threads_seen = self_serial;
@@ -273,6 +312,10 @@ static struct hw_thread *take_state(bool temporary)
     thread->nested = false;
     thread->leave_slow = thread->resume = 0;
     thread->random = ((uint64_t)self_serial << 32) ^ hw_ticks_raw() ^ (uint64_t)(uintptr_t)thread;
+    if (!hw_thread_list_begin(thread, temporary)) {
+        put_back(thread);
+        return NULL;
+    }
     thread->entry->tid = thread->tid;
     thread->entry->serial = self_serial;
     if (!temporary && ++threads.in_use > hw_runtime.process->threads_most)
@@ -285,9 +328,12 @@ static void release(struct hw_thread *thread, bool temporary)
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     hw_heap_flush(thread);
     thread->gate = HW_GATE_CLOSED;
-    thread->entry->serial = 0;
-    if (!temporary)
+    if (temporary) {
+        thread->entry->serial = 0; /* it stays this state's, for the next time */
+    } else {
         threads.in_use--;
+        hw_thread_list_end(thread, true);
+    }
     put_back(thread);
     hw_lock_drop(&hw_runtime.lock, old);
 }
@@ -335,7 +381,9 @@ static struct hw_thread *first_call(void)
 {
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     struct hw_thread *thread = take_state(false);
-    bool second = thread && threads.count > 1;
+    bool second = thread && (threads.count > 1 || self_serial > 1);
+    if (second)
+        hw_thread_list_several(thread);
     hw_lock_drop(&hw_runtime.lock, old);
     if (!thread) {
         hw_note(HW_NOTE_NO_MEMORY, NULL);
@@ -345,6 +393,7 @@ static struct hw_thread *first_call(void)
         hw_heap_threads_many();
     if (hw_options.sample_bytes)
         hw_sample_begin(thread);
+    hw_thread_list_routine(thread);
     thread->gate = HW_GATE_OPEN;
     hw_self = thread;
     if (threads.has_key)

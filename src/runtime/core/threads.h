@@ -4,6 +4,7 @@
 
 #include "runtime/stacks/stacks.h"
 
+struct hw_block;    /* heap/heap.h */
 struct hw_operator; /* allocator/operations.h */
 
 /* ---- threads.c ---- */
@@ -19,13 +20,27 @@ struct hw_stack {
 
 /* The state of a thread in the runtime: private memory, owned by that thread alone; handed to another one when it ends.
  */
+/* Entries of SIZE_BARS and LIFETIME_BARS, and tables, that no MIB has yet: distributions.c. */
+struct hw_bar_stock {
+    struct hw_bar_run {
+        uint32_t next, end;
+    } sizes, lives, tables;
+};
+
 struct hw_thread {
     uintptr_t gate;
-    struct hw_thread_entry *entry; /* in the file */
+    struct hw_thread_entry *entry; /* in the file, or an empty one while no thread has it; NULL: before a fork */
     const void *last_block;        /* allocated by the latest allocation of this thread: for temporary allocations */
     uint64_t last_stamp;           /* its stamp */
     int64_t delta_bytes, delta_blocks; /* live, not yet added to the totals */
     uint64_t generation;               /* code_generation the walks belong to */
+    uint64_t born;                     /* stamp: older blocks of this slot are another thread's; not below old_below */
+    uint64_t peak_epoch;               /* that of its detail */
+    struct hw_thread_detail *detail,
+        *sum;                   /* in the file (thread_list.c); what earlier threads were added to, or NULL */
+    uintptr_t routine;          /* it was started with, 0: not known */
+    uint32_t slot;              /* of the state, among all */
+    uint32_t last_entry, spare; /* of the latest thread; for what it is borrowed for; HW_NONE: there is none */
     uint32_t serial;
     uint32_t tid;
     uint32_t ring_next, ring_lap;
@@ -39,9 +54,11 @@ struct hw_thread {
     uint8_t resume;                /* a burst of single steps is continued then (single_steps.c) */
     struct hw_thread *next_free;
     struct hw_stack stack;
+    struct hw_bar_stock bars;
     uint64_t random;              /* of the sampler */
     struct hw_operator *operator; /* operations.h; memory of this state */
     uint64_t allocation_serial;
+    int64_t regions_most;   /* of its live bytes: regions.c */
     struct hw_walk *walks;  /* HW_WALK_SETS * HW_WALK_WAYS */
     uint64_t *ring;         /* HW_WALK_RING values of slots */
     uint16_t *ring_offset;  /* and where they lie, in words from the stack pointer */
@@ -63,12 +80,24 @@ void hw_threads_fork(void);
 void hw_threads_wait_outside(void);
 /* Calls EACH for the states of all threads that are known to be alive. Lock held. */
 void hw_threads_each(void (*each)(struct hw_thread *thread));
+/* The state of the thread with that number, NULL: none. Lock held. */
+struct hw_thread *hw_threads_find(uint32_t tid);
+/* The state with that number, NULL: there is none. No lock. */
+struct hw_thread *hw_threads_of_slot(uint32_t slot);
+/* The number of a thread that exists, by libc's name of it; 0: not known. */
+uint32_t hw_threads_tid(unsigned long thread);
 uint64_t hw_threads_sum(uint64_t *frees);
 /* From now on other threads wait at their next event, with signals open; returns when none is in the middle of one.
- * (Not for ever: false when one still seemed to be after a tenth of a second, which then is none that runs.) The caller
- * has all signals blocked and does not hold hw_runtime.lock; one at a time (hw_dump_lock). */
-bool hw_threads_stop(void);
+ * (Not for ever: false when one still seemed to be after PATIENCE_NS nanoseconds, which then is most often none that
+ * runs.) The caller has all signals blocked and does not hold hw_runtime.lock; one at a time (hw_dump_lock). */
+bool hw_threads_stop_within(uint64_t patience_ns);
+static inline bool hw_threads_stop(void)
+{
+    return hw_threads_stop_within(100000000);
+}
 void hw_threads_go(void);
+/* None is in the middle of an event at this moment. No lock. */
+bool hw_threads_calm(void);
 /* Every thread of the process passes a full barrier. */
 void hw_threads_barrier(void);
 /* Slow part of hw_enter: waits while events are stopped. */
@@ -103,6 +132,16 @@ static inline void hw_leave(struct hw_thread *thread)
     else
         hw_gate(thread, HW_GATE_OPEN);
 }
+
+/* ---- thread_list.c: the threads as the profile has them ---- */
+
+/* Before what is live of the thread changes: when a new peak has been noted since the last time. */
+void hw_thread_take_peak(struct hw_thread *thread, uint64_t epoch);
+/* A block is freed that another thread allocated, or seems so. False: it is this thread's, or nobody knows. */
+bool hw_thread_freed_others(struct hw_thread *thread, const struct hw_block *block, uint64_t blocks, uint64_t bytes);
+/* THREAD reallocates a block, which grows by GROWTH: to be called before the live bytes change. Whether it is one of
+ * another thread, whose it stays. */
+bool hw_thread_resized_others(struct hw_thread *thread, const struct hw_block *block, int64_t growth);
 
 /* ---- helper_threads.c: threads of the runtime's own ---- */
 

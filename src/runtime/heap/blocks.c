@@ -4,15 +4,17 @@
  * least three such granules keeps its record in the cells it owns anyway: that is a quarter of the heap's size and no
  * look-up. Smaller blocks have an index there, of a record in a pool. No lock, no hash; foreign pointers read as zero.
  *
- *   cell 0      kind (2 bits) | size modulo 64 (6) | context (24)       kind 1: three cells, 2: four cells
+ *   cell 0      kind (2 bits) | size modulo 64 (6) | home (24)          kind 1: three cells, 2: four cells
  *   cells 1, 2  stamp / 4 (54) | CPU (10)
  *   cell 3      size / 64
  *   cell 0      kind 3 | 0 (1) | index of a pool record (29)            one or two granules
- *   cell 0      kind 3 | 1 (1) | size (5) | context (16) | stamp (8)    two granules, when there are many such blocks:
+ *   cell 0      kind 3 | 1 (1) | size (5) | home (16) | stamp (8)       two granules, when there are many such blocks:
  *   cell 1      stamp (26) | CPU (6)                                    the stamp in units of 4096 ticks, some 1.6 us
  *
+ * The home stands for the context and the thread (homes.c).
+ *
  * The last form keeps heaps of millions of tiny blocks at a quarter, too: it serves when the pool has grown to 8 MiB,
- * for contexts and CPUs with small numbers, for 2^46 ticks (a day).
+ * for homes and CPUs with small numbers, for 2^46 ticks (a day).
  *
  * The table: open addressing in a list of arrays, each twice as large as the one before; lock-free, because only one
  * thread can own an address. It serves where address space is limited, for blocks that share a granule (8-byte size
@@ -60,12 +62,18 @@ static inline void pack(uint32_t *cell, uint32_t kind, const struct hw_block *bl
 {
     cell[1] = (uint32_t)(block->stamp >> HW_STAMP_SHIFT);
     cell[2] = (uint32_t)((block->stamp >> HW_STAMP_SHIFT >> 32) & 0x3fffff) | block->cpu << 22;
-    cell[0] = kind | (uint32_t)(block->size & 63) << 2 | block->context << 8;
+    cell[0] = kind | (uint32_t)(block->size & 63) << 2 | block->home << 8;
+}
+
+static inline void set_home(struct hw_block *block, uint32_t home)
+{
+    block->home = home;
+    hw_home_load(&block->at, home);
 }
 
 static inline void unpack(const uint32_t *cell, struct hw_block *block)
 {
-    block->context = cell[0] >> 8;
+    set_home(block, cell[0] >> 8);
     block->size = (cell[0] >> 2) & 63;
     block->stamp = ((uint64_t)(cell[2] & 0x3fffff) << 32 | cell[1]) << HW_STAMP_SHIFT;
     block->cpu = cell[2] >> 22;
@@ -75,10 +83,10 @@ static inline void unpack(const uint32_t *cell, struct hw_block *block)
 static bool pack_compact(uint32_t *cell, const struct hw_block *block)
 {
     uint64_t stamp = block->stamp >> HW_STAMP_COARSE_SHIFT, size = hw_real.is_glibc ? block->size : block->size - 1;
-    if (block->context >> 16 || block->cpu >> 6 || stamp >> 34 || size >> 5)
+    if (block->home >> 16 || block->cpu >> 6 || stamp >> 34 || size >> 5)
         return false;
     cell[1] = (uint32_t)(stamp >> 8) | block->cpu << 26;
-    cell[0] = KIND_POOL | COMPACT | (uint32_t)size << 3 | block->context << 8 | (uint32_t)stamp << 24;
+    cell[0] = KIND_POOL | COMPACT | (uint32_t)size << 3 | block->home << 8 | (uint32_t)stamp << 24;
     return true;
 }
 
@@ -86,7 +94,7 @@ static void unpack_compact(uint32_t *cell, struct hw_block *block)
 {
     uint64_t size = cell[0] >> 3 & 31;
     block->size = hw_real.is_glibc ? size : size + 1;
-    block->context = cell[0] >> 8 & 0xffff;
+    set_home(block, cell[0] >> 8 & 0xffff);
     block->stamp = ((uint64_t)(cell[1] & 0x3ffffff) << 8 | cell[0] >> 24) << HW_STAMP_COARSE_SHIFT;
     block->cpu = cell[1] >> 26;
     cell[0] = cell[1] = 0;
@@ -199,6 +207,7 @@ static bool table_put(uint64_t address, const struct hw_block *block)
                 continue;
             entry->block = *block;
             entry->block.layout = false;
+            entry->block.at = hw_home_of(block->home);
             __atomic_store_n(&entry->address, address, __ATOMIC_RELEASE);
             filter_add(address, 1);
             return true;
@@ -227,7 +236,7 @@ bool hw_blocks_start(void)
 {
     bool want_map =
         !hw_options.block_table && !hw_options.sample_bytes && !hw_access_on() && hw_runtime.mode != HW_MODE_ALLOCATOR;
-    if (want_map && !hw_address_space_limited() && reserve_map())
+    if (want_map && !hw_address_space_limited() && hw_homes.of && reserve_map())
         return true;
     if (want_map)
         hw_note(HW_NOTE_TABLE_STORE, NULL);
@@ -241,7 +250,7 @@ static inline void pack_before(uint64_t address, const struct hw_block *block)
 {
     uint64_t *record = (uint64_t *)(address - 16);
     record[0] = block->stamp >> HW_STAMP_SHIFT << 10 | block->cpu;
-    record[1] = block->size << HW_CONTEXT_BITS | block->context;
+    record[1] = block->size << HW_HOME_BITS | block->home;
 }
 
 static inline void unpack_before(uint64_t address, struct hw_block *block)
@@ -250,8 +259,9 @@ static inline void unpack_before(uint64_t address, struct hw_block *block)
     block->stamp = record[0] >> 10 << HW_STAMP_SHIFT;
     block->cpu = record[0] & 1023;
     block->layout = true;
-    block->size = record[1] >> HW_CONTEXT_BITS;
-    block->context = record[1] & (HW_CONTEXT_MAX - 1);
+    block->size = record[1] >> HW_HOME_BITS;
+    block->home = record[1] & ((1u << HW_HOME_BITS) - 1);
+    block->at = hw_home_of(block->home);
 }
 
 void hw_blocks_access(void)
@@ -430,17 +440,18 @@ bool hw_block_take(struct hw_thread *thread, void *pointer, struct hw_block *blo
     return taken;
 }
 
-/* ---- looking without taking: sampled accesses ---- */
+/* ---- looking without taking: sampled accesses, and what is still reachable ---- */
 
 /* The record of the block that begins at ADDRESS. Another thread may change it meanwhile: callers have to check that it
  * is plausible. */
 static bool peek(uint64_t address, struct hw_block *block)
 {
-    const uint32_t *cell = hw_block_cells ? hw_block_cells + (address >> 4) : NULL;
+    const uint32_t *cells = hw_block_cells ? hw_block_cells : map.old_cells;
+    const uint32_t *cell = cells && !(address & 15) ? cells + (address >> 4) : NULL;
     uint32_t copy[4], index;
     struct table_entry *entry;
     if (!cell || !(cell[0] & 3)) {
-        if ((cell && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED)) || !table_find(address, &entry))
+        if ((hw_block_cells && !__atomic_load_n(&table_blocks, __ATOMIC_RELAXED)) || !table_find(address, &entry))
             return false;
         *block = entry->block;
         return true;
@@ -454,6 +465,70 @@ static bool peek(uint64_t address, struct hw_block *block)
         copy[0] = (copy[0] & ~3u) | KIND_FOUR;
     }
     return take_from_cells(NULL, copy, block);
+}
+
+bool hw_block_at(uintptr_t address, struct hw_block *block)
+{
+    uint8_t *layout = hw_layout_map ? hw_layout_of((void *)address) : NULL;
+    if (!layout || !(*layout & HW_LAYOUT_RECORD))
+        return !(address >> HW_ARCH_ADDRESS_BITS) && peek(address, block);
+    unpack_before(address, block);
+    return true;
+}
+
+/* The same, but nothing else of it. */
+bool hw_block_size(uintptr_t address, uint64_t *size)
+{
+    struct hw_block block;
+    const uint32_t *cell = hw_block_cells && !hw_layout_map && !(address & 15) && !(address >> HW_ARCH_ADDRESS_BITS)
+                               ? hw_block_cells + (address >> 4)
+                               : NULL;
+    if (cell && (*cell & (3 | COMPACT)) == KIND_POOL)
+        cell = map.records[*cell >> 3];
+    else if (!cell || !(*cell & 3) || (*cell & 3) == KIND_POOL) {
+        const bool known = hw_block_at(address, &block);
+        *size = block.size;
+        return known;
+    } else if ((*cell & 3) == KIND_THREE) {
+        *size = *cell >> 2 & 63;
+        return true;
+    }
+    *size = (*cell >> 2 & 63) | (uint64_t)cell[3] << 6;
+    return true;
+}
+
+/* Cells that no block owns are zero, so that a walk from one block to the next meets begins only. */
+static uintptr_t walked; /* so far, in the cells of the map */
+static uint32_t *walked_cells;
+
+static void walk_cells(uintptr_t start, uintptr_t end)
+{
+    for (uintptr_t cell = start > walked ? start : walked; cell < end; cell += sizeof *walked_cells) {
+        struct hw_block block = {0};
+        const uintptr_t address = (cell - (uintptr_t)walked_cells) / sizeof *walked_cells << 4;
+        if (!(*(const uint32_t *)cell & 3) || !peek(address, &block))
+            continue;
+        each_block((void *)address, &block);
+        const uint64_t own = granules(block.size);
+        walked = cell + (own ? own : 1) * sizeof *walked_cells;
+        cell = walked - sizeof *walked_cells;
+    }
+}
+
+void hw_blocks_each_mapped(uintptr_t start, uintptr_t end, void (*each)(void *address, const struct hw_block *block))
+{
+    each_block = each;
+    walked = 0;
+    walked_cells = hw_block_cells ? hw_block_cells : map.old_cells;
+    if (walked_cells && !(end >> HW_ARCH_ADDRESS_BITS))
+        hw_resident_each((uintptr_t)(walked_cells + (start >> 4)), (uintptr_t)(walked_cells + (end >> 4)), walk_cells);
+}
+
+void hw_blocks_trace(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end))
+{
+    const uint32_t *cells = hw_block_cells ? hw_block_cells : map.old_cells;
+    if (cells && !(end >> HW_ARCH_ADDRESS_BITS))
+        hw_resident_each((uintptr_t)(cells + (start >> 4)), (uintptr_t)(cells + (end >> 4)), each);
 }
 
 uintptr_t hw_block_containing(uintptr_t address, struct hw_block *block)

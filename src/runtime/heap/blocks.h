@@ -10,7 +10,6 @@
 bool hw_block_put(struct hw_thread *thread, void *address, const struct hw_block *block, struct hw_block *old);
 /* Forgets a block and returns it; false when the address is none of ours. */
 bool hw_block_take(struct hw_thread *thread, void *address, struct hw_block *block);
-extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map; NULL when there is none */
 
 /* ---- block_starts.c ---- */
 

@@ -12,6 +12,7 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
 #include "runtime/heap/blocks.h"
+#include "runtime/heap/distributions.h"
 
 /* What a block counts for: as many blocks and bytes as it stands for in sampled runs (the chance in that comes from its
  * stamp, so that its free finds the same). */
@@ -54,7 +55,9 @@ static void reset_mib(struct hw_mib *mib, uint32_t context)
         .size_min = UINT64_MAX,
         .lifetime_min = UINT64_MAX,
         .peak_epoch = hw_runtime.process->peak_epoch,
+        .size_first = UINT64_MAX,
     };
+    mib->home = hw_home_of_context(context);
     hw_access_reset_entry(mib, context);
 }
 
@@ -72,8 +75,11 @@ void hw_heap_start(void)
     peak_busy = 0;
     hw_runtime.flush_limit = INT64_MAX;
     hw_runtime.threads_many = 0;
+    hw_homes_start();
     store.lost = hw_pool_take(HW_POOL_MIBS, 1);
     reset_mib(lost_mib(), 0);
+    hw_distributions_start();
+    hw_distributions_lost(lost_mib());
     hw_pool_publish(HW_POOL_MIBS);
     store.sets = 0;
     pairs.slots = NULL; /* a forked child starts anew */
@@ -98,14 +104,21 @@ void hw_heap_start(void)
         store.sets = sets;
 }
 
-static struct hw_mib *new_mib(uint32_t context)
+/* THREAD: whose it is; NULL: of no one in particular. */
+static struct hw_mib *new_mib(struct hw_thread *thread, uint32_t context)
 {
+    if (thread && hw_runtime.threads_many)
+        hw_thread_take_peak(thread, hw_runtime.process->peak_epoch);
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     struct hw_mib *mib = lost_mib();
     uint32_t index = hw_pool_take(HW_POOL_MIBS, 1);
     if (index != HW_NONE) {
         mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
         reset_mib(mib, context);
+        if (thread) {
+            mib->slot = thread->slot + 1;
+            mib->home = hw_home_new(context, thread->slot);
+        }
         hw_pool_publish(HW_POOL_MIBS);
     }
     hw_lock_drop(&hw_runtime.lock, old);
@@ -121,7 +134,7 @@ struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context)
     uint32_t index = thread->mib_index[context];
     if (hw_likely(index))
         return HW_ENTRY(HW_POOL_MIBS, struct hw_mib, index);
-    struct hw_mib *mib = new_mib(context);
+    struct hw_mib *mib = new_mib(thread, context);
     if (mib == lost_mib())
         thread->entry->lost++; /* a context, with all its events from now on: they are reported under "unknown stack" */
     thread->mib_index[context] = (uint32_t)(mib - HW_ENTRY(HW_POOL_MIBS, struct hw_mib, 0));
@@ -144,11 +157,13 @@ static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
 {
     uint32_t set = context % store.sets;
     uint32_t *owner = &store.owners[set], none = 0;
+    if (hw_runtime.threads_many)
+        hw_thread_take_peak(thread, hw_runtime.process->peak_epoch);
     while (!__atomic_compare_exchange_n(owner, &none, owner_id(thread), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         for (const struct hw_thread *below = thread->interrupted; below; below = below->interrupted)
             if (none ==
                 owner_id(below)) /* interrupted by this signal handler: count in an entry that the reader adds */
-                return new_mib(context);
+                return new_mib(NULL, context);
         none = 0;
         hw_arch_pause();
     }
@@ -163,10 +178,11 @@ static struct hw_mib *bounded_begin(struct hw_thread *thread, uint32_t context)
         if (last_use(&ways[i]) < last_use(victim))
             victim = &ways[i];
     }
-    struct hw_mib *evicted = new_mib(victim->context);
+    struct hw_mib *evicted = new_mib(NULL, victim->context);
     if (evicted != lost_mib()) {
         struct hw_mib copy = *victim;
         copy.flags |= HW_MIB_EVICTED;
+        hw_distributions_evicted(&copy);
         hw_access_move_entry(evicted, victim);
         /* Empty the way first: a kill between the two loses an entry instead of counting it twice. */
         reset_mib(victim, context);
@@ -192,13 +208,16 @@ static inline void mib_end(struct hw_thread *thread, uint32_t context)
     }
 }
 
-static inline void take_peak_share(struct hw_mib *mib)
+/* A MIB of the present epoch: its thread has taken its own share, too (new_mib, bounded_begin). */
+static inline void take_peak_share(struct hw_thread *thread, struct hw_mib *mib)
 {
     uint64_t epoch = hw_runtime.process->peak_epoch;
     if (mib->peak_epoch != epoch) {
         mib->peak_bytes = mib->live_bytes;
         mib->peak_blocks = mib->live_blocks;
         mib->peak_epoch = epoch;
+        if (hw_runtime.threads_many)
+            hw_thread_take_peak(thread, epoch);
     }
 }
 
@@ -222,6 +241,8 @@ static __attribute__((noinline)) void new_peak(uint64_t live, uint64_t tick)
         process->peak_tick = tick;
         process->peak_epoch++;
         hw_runtime.peak_limit = hw_runtime.threads_many ? live + live / 1024 : live;
+        if (live > hw_runtime.peak_read_above && !hw_runtime.threads_many)
+            __atomic_store_n(&hw_runtime.timeline_fall, 0, __ATOMIC_RELAXED);
     }
     if (hw_runtime.threads_many)
         __atomic_store_n(&peak_busy, 0, __ATOMIC_RELEASE);
@@ -230,12 +251,14 @@ static __attribute__((noinline)) void new_peak(uint64_t live, uint64_t tick)
 void hw_heap_flush(struct hw_thread *thread)
 {
     struct hw_process_info *process = hw_runtime.process;
-    __atomic_fetch_add(&process->live_bytes, thread->delta_bytes, __ATOMIC_RELAXED);
+    const int64_t live = __atomic_add_fetch(&process->live_bytes, thread->delta_bytes, __ATOMIC_RELAXED);
     __atomic_fetch_add(&process->live_blocks, thread->delta_blocks, __ATOMIC_RELAXED);
+    if (hw_unlikely(hw_runtime.regions_open != 0))
+        hw_regions_rise(NULL, live);
     thread->delta_bytes = thread->delta_blocks = 0;
     if (hw_runtime.threads_many) {
         uint64_t most = process->threads_most ? process->threads_most : 1;
-        const int64_t limit = (int64_t)(process->peak_bytes / 512 / most);
+        const int64_t limit = hw_runtime.regions_of_process ? 0 : (int64_t)(process->peak_bytes / 512 / most);
         if (hw_runtime.flush_limit != limit) /* all read this line at each event */
             hw_runtime.flush_limit = limit;
     }
@@ -258,12 +281,15 @@ void hw_heap_threads_many(void)
 static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t blocks, uint64_t tick)
 {
     struct hw_process_info *process = hw_runtime.process;
-    thread->entry->live_bytes += bytes;
-    thread->entry->live_blocks += blocks;
+    struct hw_thread_entry *entry = thread->entry;
+    entry->live_bytes += bytes;
+    entry->live_blocks += blocks;
     if (hw_likely(!hw_runtime.threads_many)) {
         /* One instruction each: a signal handler in between may do the same. */
         uint64_t live = (uint64_t)hw_arch_add(&process->live_bytes, bytes);
         hw_arch_add(&process->live_blocks, blocks);
+        if (hw_unlikely(hw_runtime.regions_open != 0))
+            hw_regions_rise(thread, (int64_t)live);
         if (bytes > 0 && live > hw_runtime.peak_limit && hw_likely(!thread->interrupted))
             new_peak(live, tick);
         return;
@@ -274,6 +300,8 @@ static inline void change_live(struct hw_thread *thread, int64_t bytes, int64_t 
     if (delta > hw_runtime.flush_limit || -delta > hw_runtime.flush_limit)
         hw_heap_flush(thread);
     int64_t live = process->live_bytes + thread->delta_bytes;
+    if (hw_unlikely(hw_runtime.regions_open != 0))
+        hw_regions_rise(thread, INT64_MIN);
     if (bytes > 0 && live > 0 && (uint64_t)live > hw_runtime.peak_limit && hw_likely(!thread->interrupted))
         new_peak((uint64_t)live, tick);
 }
@@ -311,18 +339,18 @@ static inline void note_free_thread(struct hw_mib *mib, const struct hw_thread *
     }
 }
 
-static inline void change_mib(struct hw_mib *mib, int64_t bytes, int64_t blocks)
+static inline void change_mib(struct hw_thread *thread, struct hw_mib *mib, int64_t bytes, int64_t blocks)
 {
-    take_peak_share(mib);
+    take_peak_share(thread, mib);
     mib->live_bytes += bytes;
     mib->live_blocks += blocks;
 }
 
 /* Everything a new block means to the MIB. */
-static inline void add_block(struct hw_mib *mib, const struct hw_thread *thread, uint64_t size, uint64_t tick,
-                             uint32_t cpu, uint64_t weight, int64_t bytes)
+static inline void add_block(struct hw_mib *mib, struct hw_thread *thread, uint64_t size, uint64_t tick, uint32_t cpu,
+                             uint64_t weight, int64_t bytes)
 {
-    change_mib(mib, bytes, (int64_t)weight);
+    change_mib(thread, mib, bytes, (int64_t)weight);
     mib->allocations += weight;
     mib->samples++;
     mib->bytes += (uint64_t)bytes;
@@ -333,6 +361,7 @@ static inline void add_block(struct hw_mib *mib, const struct hw_thread *thread,
     mib->last_alloc_tick = tick;
     mib->last_alloc_cpu = (uint16_t)cpu;
     mib->live_ticks += weight * tick;
+    hw_distributions_allocated(mib, size, weight, bytes);
     note_alloc_thread(mib, thread);
 }
 
@@ -346,7 +375,7 @@ HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, s
     uint64_t tick = file_tick(stamp);
     struct hw_block block = {.size = size,
                              .stamp = stamp,
-                             .context = walk->context,
+                             .home = walk->home,
                              .cpu = hw_cpu(),
                              .shift = like->shift,
                              .slot = like->slot,
@@ -357,7 +386,7 @@ HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, s
     const struct hw_sample sample = sample_of(&block);
     uint64_t weight = sample.weight;
     int64_t bytes = (int64_t)sample.bytes;
-    struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, walk->context);
+    struct hw_mib *mib = hw_likely(walk->mib != NULL) ? walk->mib : mib_begin(thread, hw_walk_context(walk));
     if (hw_access_on())
         hw_access_allocated(mib, address, size, tick);
     else if (hw_unlikely(hw_shadow.fields))
@@ -369,7 +398,7 @@ HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, s
         hw_sample_live(&block, 1, thread->interrupted);
     }
     if (hw_unlikely(!walk->mib))
-        mib_end(thread, walk->context);
+        mib_end(thread, hw_walk_context(walk));
     thread->last_block = address;
     thread->last_stamp = stamp;
     thread->allocation_serial++;
@@ -377,7 +406,7 @@ HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, s
     thread->entry->bytes += (uint64_t)bytes;
     change_live(thread, bytes, (int64_t)weight, tick);
     if (hw_unlikely(tick >= hw_runtime.timeline_next))
-        hw_timeline_tick(thread, tick);
+        hw_timeline_tick(thread, tick, bytes);
 }
 
 void hw_heap_allocated(struct hw_thread *thread, void *address, size_t size, uintptr_t frame)
@@ -403,7 +432,7 @@ static inline uint64_t age_of(const struct hw_block *block, uint64_t now)
 
 /* Everything a free means to the MIB, but for live bytes and blocks. */
 static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block, uint64_t now, uint32_t cpu,
-                                uint64_t weight)
+                                uint64_t weight, int64_t bytes)
 {
     uint64_t lifetime = age_of(block, now);
     uint64_t tick = file_tick(now - hw_runtime.family_base), born = file_tick(block->stamp);
@@ -427,6 +456,8 @@ static inline void add_lifetime(struct hw_mib *mib, const struct hw_block *block
     mib->last_free_cpu = (uint16_t)cpu;
     mib->previous_alloc_cpu = born_cpu;
     mib->live_ticks -= weight * born;
+    hw_distributions_released(mib, block->size, weight, bytes);
+    hw_distributions_lived(mib, lifetime, weight, bytes);
 }
 
 /* Which stacks free the blocks of a context: a table of pairs, in the file; its index is private. */
@@ -435,6 +466,20 @@ static void count_free_stack(uint32_t alloc_context, uint32_t free_context, uint
 static inline bool is_inherited(const struct hw_block *block)
 {
     return block->stamp < hw_runtime.tick_base - hw_runtime.family_base;
+}
+
+static __attribute__((noinline)) void freed_others(struct hw_thread *thread, const struct hw_block *block,
+                                                   struct hw_mib *mib, uint64_t weight, int64_t bytes)
+{
+    if (hw_thread_freed_others(thread, block, weight, (uint64_t)bytes))
+        mib->freed_by_others += weight;
+}
+
+static __attribute__((noinline)) void resized_others(struct hw_thread *thread, const struct hw_block *block,
+                                                     struct hw_mib *mib, int64_t growth)
+{
+    if (hw_thread_resized_others(thread, block, growth))
+        mib->flags |= HW_MIB_RESIZED;
 }
 
 /* Of a block from before the fork or the latest reset. After a reset all blocks are among the live ones. */
@@ -447,8 +492,10 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
     const int64_t bytes = (int64_t)sample.bytes;
     bool live = hw_runtime.process->flags & HW_PROCESS_RESET;
     if (live) {
-        change_mib(mib, -bytes, -(int64_t)weight);
+        change_mib(thread, mib, -bytes, -(int64_t)weight);
         mib->live_ticks -= is_inherited(block) ? 0 : weight * file_tick(block->stamp);
+        if (!is_inherited(block)) /* of these no size is known: see take_over_inherited of reset.c */
+            hw_distributions_released(mib, block->size, weight, bytes);
     }
     if (hw_options.sample_bytes && live) {
         mib->freed_count_variance += sample.count_variance;
@@ -460,6 +507,8 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
     mib->inherited_freed_bytes += (uint64_t)bytes;
     if (hw_access_on()) /* what was counted since */
         hw_access_freed(mib, address, block, age_of(block, now), HW_NONE);
+    if (live)
+        hw_thread_freed_others(thread, block, weight, (uint64_t)bytes);
     mib_end(thread, block->context);
     if (live)
         change_live(thread, -bytes, -(int64_t)weight, TICK_LATER);
@@ -468,23 +517,27 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
 static void account_free(struct hw_thread *thread, void *address, const struct hw_block *block, uint64_t now,
                          bool temporary, uintptr_t frame)
 {
-    if (hw_unlikely(block->stamp < hw_runtime.old_below)) {
-        freed_old(thread, address, block, now);
-        return;
+    bool of_others = block->owner != thread->slot;
+    if (hw_unlikely(block->stamp < thread->born)) { /* old, or of a thread that had this slot before */
+        if (block->stamp < hw_runtime.old_below) {
+            freed_old(thread, address, block, now);
+            return;
+        }
+        of_others = true;
     }
     const struct hw_sample sample = sample_of(block);
     const uint64_t weight = sample.weight;
     const int64_t bytes = (int64_t)sample.bytes;
     uint32_t free_context = HW_NONE;
     if (hw_unlikely(hw_options.free_stacks))
-        free_context = frame ? hw_walk_at(thread, frame)->context : 0;
+        free_context = frame ? hw_walk_context(hw_walk_at(thread, frame)) : 0;
     struct hw_mib *mib = mib_begin(thread, block->context);
     if (hw_access_on())
         hw_access_freed(mib, address, block, age_of(block, now), free_context);
-    take_peak_share(mib);
+    take_peak_share(thread, mib);
     mib->live_bytes -= bytes;
     mib->live_blocks -= (int64_t)weight;
-    add_lifetime(mib, block, now, hw_cpu(), weight);
+    add_lifetime(mib, block, now, hw_cpu(), weight, bytes);
     if (hw_unlikely(hw_options.sample_bytes != 0)) {
         mib->freed_count_variance += sample.count_variance;
         mib->freed_bytes_variance += sample.bytes_variance;
@@ -495,14 +548,16 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
         thread->entry->temporary += weight;
     }
     note_free_thread(mib, thread);
+    if (hw_unlikely(of_others))
+        freed_others(thread, block, mib, weight, bytes);
     mib_end(thread, block->context);
     thread->entry->frees += weight;
     uint64_t tick = now - hw_runtime.tick_base;
     change_live(thread, -bytes, -(int64_t)weight, tick);
     if (hw_unlikely(hw_options.free_stacks))
         count_free_stack(block->context, free_context, weight, (uint64_t)bytes);
-    if (hw_unlikely(tick >= hw_runtime.timeline_next))
-        hw_timeline_tick(thread, tick);
+    if (hw_unlikely(tick >= hw_runtime.timeline_fall))
+        hw_timeline_tick(thread, tick, -bytes);
 }
 
 /* Whether this is what the thread allocated last: a temporary allocation. (The stamp distinguishes it from a later
@@ -544,6 +599,8 @@ static void replaced(struct hw_thread *thread, void *address, const struct hw_bl
 
 bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_block *block)
 {
+    if (hw_unlikely(!hw_runtime.timeline_fall))
+        hw_timeline_tick(thread, hw_ticks_raw() - hw_runtime.tick_base, 0);
     if (!hw_block_take(thread, address, block))
         return false;
     if (hw_access_on())
@@ -605,15 +662,19 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         mib->realloc_shrunk_bytes += (uint64_t)-growth;
     if (size > mib->size_max)
         mib->size_max = size;
-    change_mib(mib, growth, 0);
+    change_mib(thread, mib, growth, 0);
+    if (!is_inherited(block))
+        hw_distributions_resized(mib, old_size, size, weight);
     note_alloc_thread(mib, thread);
+    if (hw_unlikely(block->owner != thread->slot || block->stamp < thread->born))
+        resized_others(thread, block, mib, growth);
     mib_end(thread, block->context);
     thread->entry->reallocations += weight;
     change_live(thread, growth, 0, TICK_LATER);
     if (thread->entry->reallocations % 16 == 0) { /* a program may do nothing else for a while */
         uint64_t tick = hw_ticks_raw() - hw_runtime.tick_base;
         if (tick >= hw_runtime.timeline_next)
-            hw_timeline_tick(thread, tick);
+            hw_timeline_tick(thread, tick, growth);
     }
 }
 
@@ -642,12 +703,14 @@ void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw
     bool old = block->stamp < hw_runtime.old_below;
     mib->flags |= HW_MIB_POOL;
     if (!old || (hw_runtime.process->flags & HW_PROCESS_RESET))
-        change_mib(mib, -(int64_t)block->size, -1);
+        change_mib(thread, mib, -(int64_t)block->size, -1);
+    if (old && (hw_runtime.process->flags & HW_PROCESS_RESET) && !is_inherited(block))
+        hw_distributions_released(mib, block->size, 1, (int64_t)block->size);
     if (old) {
         mib->inherited_frees++;
         mib->inherited_freed_bytes += block->size;
     } else {
-        add_lifetime(mib, block, now, hw_cpu(), 1);
+        add_lifetime(mib, block, now, hw_cpu(), 1, (int64_t)block->size);
         mib->temporary += temporary;
         note_free_thread(mib, thread);
     }

@@ -7,6 +7,42 @@
 struct hw_thread; /* core/threads.h */
 struct hw_walk;   /* stacks/stacks.h */
 
+/* ---- homes.c: what a block remembers of who allocated it ----
+ *
+ * A number of 24 bits for the context and the thread's slot. The greater half of these numbers are contexts themselves,
+ * whose thread is not known: where MIBs are of no thread (bounded tables), and when there are no more numbers. The
+ * others are given to MIBs, and never to another one: a forked child goes on with numbers of its own, and knows its
+ * parent's. */
+
+#define HW_HOME_BITS 24
+#define HW_HOMES     HW_CONTEXT_MAX
+_Static_assert(HW_HOMES * 2u == 1u << HW_HOME_BITS, "half of them are contexts");
+
+struct hw_home {
+    uint32_t context, slot;
+};
+extern HW_HIDDEN struct hw_homes {
+    struct hw_home *of; /* by number; NULL: there is no memory */
+    uint32_t limit;     /* of numbers for MIBs, 0 without memory */
+    uint32_t count;
+} hw_homes;
+
+void hw_homes_start(void);
+/* A new number. Lock held. */
+uint32_t hw_home_new(uint32_t context, uint32_t slot);
+uint32_t hw_home_of_context(uint32_t context);
+
+static inline struct hw_home hw_home_of(uint32_t home)
+{
+    return hw_likely(hw_homes.of != NULL) ? hw_homes.of[home] : (struct hw_home){home & (HW_HOMES - 1), HW_NONE};
+}
+
+/* Where there is memory for sure: blocks are in the map. */
+static inline void hw_home_load(struct hw_home *to, uint32_t home)
+{
+    __builtin_memcpy(to, &hw_homes.of[home], sizeof *to);
+}
+
 /* ---- blocks.c: address -> what is known of the block ---- */
 
 #define HW_STAMP_SHIFT        2  /* blocks remember ticks to the fourth: about a nanosecond */
@@ -15,7 +51,14 @@ struct hw_walk;   /* stacks/stacks.h */
 struct hw_block {
     uint64_t size;
     uint64_t stamp; /* ticks since family_base */
-    uint32_t context;
+    union {         /* out of a store; what is put into one needs the number below */
+        struct {
+            uint32_t context;
+            uint32_t owner; /* slot of the thread that allocated it, HW_NONE: not known */
+        };
+        struct hw_home at;
+    };
+    uint32_t home; /* see homes.c */
     uint32_t cpu;
     bool layout;    /* its record lies before it: a block of owned_blocks.c */
     uint8_t shift;  /* from here on in allocator mode only, and in the table only: it stands for 2^shift blocks */
@@ -26,6 +69,20 @@ bool hw_blocks_start(void);
 enum hw_block_store hw_blocks_store(void);
 /* All blocks but those in the map. SAFELY: memory may vanish meanwhile. Lock held. */
 void hw_blocks_each(void (*each)(void *address, const struct hw_block *block), bool safely);
+/* The others: those of the map that begin in [start, end). No event is under way. */
+void hw_blocks_each_mapped(uintptr_t start, uintptr_t end, void (*each)(void *address, const struct hw_block *block));
+/* Calls EACH if blocks of the map begin in [start, end), or have begun there. Lock held. */
+void hw_blocks_trace(uintptr_t start, uintptr_t end, void (*each)(uintptr_t start, uintptr_t end));
+/* What is known of the block that begins at ADDRESS. No event is under way. */
+bool hw_block_at(uintptr_t address, struct hw_block *block);
+bool hw_block_size(uintptr_t address, uint64_t *size);
+extern HW_HIDDEN uint32_t *hw_block_cells; /* of the map; NULL when there is none */
+/* One of these will be asked for soon. */
+static inline void hw_block_prefetch(uintptr_t address)
+{
+    if (hw_block_cells)
+        __builtin_prefetch(hw_block_cells + (address >> 4));
+}
 /* Accesses are counted from now on: blocks carry their records with them. */
 void hw_blocks_access(void);
 /* Where the block begins that ADDRESS lies in, and what is known of it; 0: in none. Only while hw_block_starts_on. No
@@ -61,6 +118,14 @@ struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 /* Adds the thread's delta to the totals. */
 void hw_heap_flush(struct hw_thread *thread);
 void hw_heap_threads_many(void);
+
+/* ---- distributions.c: for resets; no event is under way ---- */
+
+/* Counts of sizes and lifetimes begin again at zero; what is live stays, and is what was live at the peak number EPOCH.
+ */
+void hw_distributions_reset(uint64_t epoch);
+/* Blocks of unknown sizes are live in MIB: those that a forked child has inherited. */
+void hw_distributions_mix(struct hw_mib *mib);
 
 /* ---- sampling.c ---- */
 

@@ -216,7 +216,7 @@ HW_EXPORTED(void, __heapwise_pool_alloc, (const void *pool, const void *pointer,
     struct hw_thread *thread = enter(frame, pointer, false);
     if (!thread)
         return;
-    struct hw_block old = {0}, block = {.size = size, .context = hw_walk_at(thread, frame)->context, .cpu = hw_cpu()};
+    struct hw_block old = {0}, block = {.size = size, .context = hw_walk_context(hw_walk_at(thread, frame)), .cpu = hw_cpu()};
     block.stamp = hw_ticks_raw() - hw_runtime.family_base;
     struct shard *shard = shard_of(pool);
     bool known = false, replaced = false;

@@ -25,6 +25,7 @@ struct hw_real {
     void (*op_delete[12])(void *, size_t, size_t);      /* by enum hw_delete; optional */
     bool new_is_malloc; /* operator new is the C++ library's: malloc and a loop over the new-handler */
     uint8_t own_new;    /* by enum hw_new, a bit each: it is in one library with malloc, which it does not call */
+    bool tells_usable;  /* malloc_usable_size is in one library with malloc: a wrapper of malloc may have none */
     bool is_glibc;      /* malloc is glibc's: the distance of blocks is known from their size */
 };
 /* Those with hooks by the same names, without operators. */
@@ -54,8 +55,8 @@ void *hw_real_next(const char *name);
 // clang-format off
 #define HW_LIBC_FUNCTIONS(X) \
     X(close) X(dup2) X(dup3) X(close_range) X(closefrom) X(execve) X(execv) X(execvp) X(execvpe) X(fexecve) \
-    X(posix_spawn) X(posix_spawnp) X(fork) X(unshare) X(daemon) X(dlclose) X(mlockall) X(mmap) X(mremap) X(sbrk) X(setrlimit) X(getrlimit) X(prlimit) \
-    X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(sigaction) X(signal) X(quick_exit) \
+    X(posix_spawn) X(posix_spawnp) X(fork) X(unshare) X(daemon) X(dlclose) X(mlockall) X(mmap) X(munmap) X(mremap) X(sbrk) X(setrlimit) X(getrlimit) X(prlimit) \
+    X(prctl) X(syscall) X(pthread_create) X(thrd_create) X(pthread_setname_np) X(sigaction) X(signal) X(quick_exit) \
     X(sigaltstack) X(sigwait) X(sigwaitinfo) X(sigtimedwait) X(signalfd) X(pthread_sigmask) X(sigprocmask) \
     X(sigsuspend) X(ppoll) X(__ppoll_chk) X(pselect) X(epoll_pwait) X(epoll_pwait2) X(mallinfo2)
 // clang-format on
@@ -65,6 +66,11 @@ enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
 void *hw_libc(enum hw_libc_function function);
 /* Declares REAL, the function behind the hook NAME. */
 #define HW_REAL(type, name, arguments) type(*real) arguments = (type(*) arguments)hw_libc(HW_LIBC_##name)
+
+/* ---- fill.c ---- */
+
+/* From now on new blocks are filled (record --contents=fill). */
+void hw_fill_start(void);
 
 /* ---- static_hooks.c ---- */
 

@@ -57,8 +57,7 @@ static inline bool is_killing(int number)
 
 static void on_killing_signal(int number, siginfo_t *information, void *context)
 {
-    (void)context;
-    hw_dump_killed(number);
+    hw_dump_killed(number, context);
     /* Sent again with all that is known of it, it comes as soon as this function has returned. */
     long pid = hw_sys_program(SYS_getpid), thread = hw_sys_program(SYS_gettid);
     hw_sys_program(SYS_rt_tgsigqueueinfo, pid, thread, number, information);
@@ -86,7 +85,7 @@ static void stand_in(void)
 /* At start, in a forked child, and when counting begins later. */
 void hw_signals_start(void)
 {
-    if (hw_planes_on())
+    if (hw_planes_on() || hw_options.leaks || hw_options.pinned)
         stand_in();
     bool wanted = hw_options.dump_signal != HW_NONE || hw_planes_on();
     uint32_t number = hw_options.dump_signal != HW_NONE ? hw_options.dump_signal : USUAL_SIGNAL;

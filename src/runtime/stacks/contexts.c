@@ -236,6 +236,8 @@ bool hw_contexts_rebuild(void)
     for (uint64_t i = 0; i <= old->mask; i++)
         if (old->slot[i].hash && old->slot[i].context < count)
             insert(fresh, old->slot[i].hash, old->slot[i].context);
+    for (uint32_t i = 0; i < count; i++) /* in the parent's time; here it was before the beginning */
+        HW_ENTRY(HW_POOL_CONTEXTS, struct hw_context_entry, i)->first_tick = 0;
     contexts = fresh;
     nodes.slots = NULL;
     nodes.mask = 0;

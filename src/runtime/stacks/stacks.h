@@ -15,10 +15,11 @@ struct hw_walk {
     uint32_t slot;  /* first value and offset in the ring */
     uint16_t slots; /* how many */
     uint16_t needs_fp;
-    uint32_t context;
+    uint32_t home;      /* of the context, and of this thread: heap.h */
     uint32_t lap;       /* of the ring when it was written */
     struct hw_mib *mib; /* of this thread and context, NULL in bounded mode */
 };
+uint32_t hw_walk_context(const struct hw_walk *walk);
 #define HW_WALK_SETS 256u
 #define HW_WALK_WAYS 8u
 #define HW_WALK_RING (64u * 1024u)

@@ -636,9 +636,14 @@ static __attribute__((noinline)) struct hw_walk *walk_anew(struct hw_thread *thr
     }
     uint32_t context = hw_context_get(thread->pcs, s.depth, hash_stack(thread->pcs, s.depth, s.flags), s.flags);
     struct hw_walk *walk = remember(&s, set, pc, sp, fp);
-    walk->context = context;
     walk->mib = hw_options.table_entries ? NULL : hw_mib_get(thread, context);
+    walk->home = walk->mib ? walk->mib->home : hw_home_of_context(context);
     return walk;
+}
+
+uint32_t hw_walk_context(const struct hw_walk *walk)
+{
+    return hw_home_of(walk->home).context;
 }
 
 struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame)

@@ -622,6 +622,92 @@ static void rank(void **state)
     done(&of);
 }
 
+/* ---- what blocks hold ---- */
+
+#define CONTENT_CONTEXTS 40
+
+static struct hw_analysis *analyse_contents(const struct hw_contents *sums, bool pools)
+{
+    static struct hw_profile profile;
+    static const struct hw_content_info info = {.bytes = 100000000};
+    static struct hw_profile_context contexts[CONTENT_CONTEXTS];
+    static const struct hw_profile_context *context[CONTENT_CONTEXTS];
+    static const struct hw_contents *of[CONTENT_CONTEXTS];
+    struct hw_error error = {""};
+    profile = (struct hw_profile){.content_search = &info, .process = {.peak_bytes = 100000000}};
+    for (size_t i = 0; i < CONTENT_CONTEXTS; i++) {
+        contexts[i].pool = pools;
+        context[i] = &contexts[i];
+        of[i] = sums[i].blocks ? &sums[i] : NULL;
+    }
+    const struct hw_analysis_input input = {
+        .profile = &profile, .contexts = context, .context_count = CONTENT_CONTEXTS, .contents = of};
+    struct hw_analysis *analysis = hw_analysis_new(&input, &error);
+    assert_non_null(analysis);
+    return analysis;
+}
+
+static void contents_of_one_place(void **state)
+{
+    /* 3 + 2 + 1.5 + 1.25 MB: each byte is in one finding */
+    const struct hw_contents sums[CONTENT_CONTEXTS] = {[7] = {.blocks = 100000,
+                                                              .bytes = 9000000,
+                                                              .identical_blocks = 62500,
+                                                              .identical_bytes = 3000000,
+                                                              .repeated = 12500,
+                                                              .zero_blocks = 10,
+                                                              .zero_bytes = 2500000,
+                                                              .tail_blocks = 100,
+                                                              .unused_tail_bytes = 4000000,
+                                                              .avoidable_bytes = 7750000,
+                                                              .avoidable_copies = 3000000,
+                                                              .avoidable_zeros = 2000000,
+                                                              .avoidable_ends = 1500000}};
+    static const struct {
+        enum hw_finding_kind kind;
+        double bytes;
+    } expected[] = {
+        {HW_FINDING_COPIES, 3e6}, {HW_FINDING_ZEROS, 2e6}, {HW_FINDING_ENDS, 1.5e6}, {HW_FINDING_UNWRITTEN, 1.25e6}};
+    struct hw_analysis *analysis = analyse_contents(sums, false);
+    assert_int_equal(analysis->finding_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct hw_finding *finding = &analysis->findings[i];
+        assert_int_equal(finding->kind, expected[i].kind);
+        assert_true(finding->bytes >= expected[i].bytes && finding->bytes <= expected[i].bytes && finding->certain);
+        assert_true(finding->context_count == 1 && finding->contexts[0] == 7 && finding->whole == 100000000);
+    }
+    assert_true(fabs(analysis->findings[0].times - 6) < 1e-9);
+    assert_int_equal(analysis->findings[0].block_bytes, 48);
+    hw_analysis_free(analysis);
+}
+
+/* 1 % of the peak in a place; 10 % in places that have less, pools left out. */
+static void contents_of_small_places(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        bool pools;
+        size_t findings, contexts;
+    } runs[] = {{1000000, false, CONTENT_CONTEXTS, 1},
+                {999999, false, 1, CONTENT_CONTEXTS},
+                {999999, true, 0, 0},
+                {250000, false, 1, CONTENT_CONTEXTS},
+                {249999, false, 0, 0}};
+    for (size_t run = 0; run < sizeof runs / sizeof *runs; run++) {
+        struct hw_contents sums[CONTENT_CONTEXTS] = {{0}};
+        for (size_t i = 0; i < CONTENT_CONTEXTS; i++)
+            sums[i] = (struct hw_contents){.blocks = 1,
+                                           .bytes = runs[run].bytes,
+                                           .avoidable_bytes = runs[run].bytes,
+                                           .avoidable_zeros = runs[run].bytes};
+        struct hw_analysis *analysis = analyse_contents(sums, runs[run].pools);
+        assert_int_equal(analysis->finding_count, runs[run].findings);
+        if (analysis->finding_count)
+            assert_int_equal(analysis->findings[0].context_count, runs[run].contexts);
+        hw_analysis_free(analysis);
+    }
+}
+
 TEST_LIST(cmocka_unit_test(nothing_counted), cmocka_unit_test(spread_fields),
           cmocka_unit_test(places_that_were_not_counted), cmocka_unit_test(good_struct), cmocka_unit_test(few_objects),
           cmocka_unit_test(unknown_objects), cmocka_unit_test(objects_by_size), cmocka_unit_test(split_in_arrays),
@@ -629,4 +715,5 @@ TEST_LIST(cmocka_unit_test(nothing_counted), cmocka_unit_test(spread_fields),
           cmocka_unit_test(fixed_orders), cmocka_unit_test(uses_of_objects), cmocka_unit_test(counts_without_groups),
           cmocka_unit_test(lines_of_walks), cmocka_unit_test(sparse_blocks), cmocka_unit_test(unused_words),
           cmocka_unit_test(used_words), cmocka_unit_test(hot_header), cmocka_unit_test(shared_lines),
-          cmocka_unit_test(rank), cmocka_unit_test(common_beginnings), cmocka_unit_test(rivals))
+          cmocka_unit_test(rank), cmocka_unit_test(common_beginnings), cmocka_unit_test(rivals),
+          cmocka_unit_test(contents_of_one_place), cmocka_unit_test(contents_of_small_places))

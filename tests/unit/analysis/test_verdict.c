@@ -279,6 +279,32 @@ static void test_memory(void **state)
     assert_int_equal(verdict.memory, HW_VERDICT_NO);
 }
 
+/* After the peak: named where it is clearly more than at the peak, whatever that wastes. */
+static void test_lasting(void **state)
+{
+    (void)state;
+    struct hw_verdict_input input = hw_verdict_input_none();
+    struct hw_verdict verdict;
+    hw_verdict_make(&verdict, &input); /* nothing is known */
+    assert_int_equal(verdict.finding_count, 0);
+    input.total = 100 * MIB;
+    input.real = 95 * MIB;
+    input.lasting = 50 * MIB;
+    input.lasting_total = 100 * MIB;
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.memory, HW_VERDICT_NO);
+    assert_int_equal(verdict.finding_count, 1);
+    assert_int_equal(verdict.findings[0].cause, HW_CAUSE_LASTING);
+    assert_true(verdict.findings[0].bytes == 50 * MIB && verdict.findings[0].share == 0.5);
+    input.real = 55 * MIB; /* only 5 MiB more than at the peak */
+    hw_verdict_make(&verdict, &input);
+    assert_null(find(&verdict, HW_CAUSE_LASTING));
+    input.real = 95 * MIB;
+    input.lasting = 20 * MIB; /* as much as is usual */
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 0);
+}
+
 static void test_lines(void **state)
 {
     (void)state;
@@ -375,4 +401,5 @@ TEST_LIST(cmocka_unit_test(test_nothing_observed), cmocka_unit_test(test_shares)
           cmocka_unit_test(test_slow_operations), cmocka_unit_test(test_no_problem), cmocka_unit_test(test_rate),
           cmocka_unit_test(test_system_calls), cmocka_unit_test(test_doubt), cmocka_unit_test(test_words_of_doubt),
           cmocka_unit_test(test_locks), cmocka_unit_test(test_new_memory), cmocka_unit_test(test_memory),
-          cmocka_unit_test(test_lines), cmocka_unit_test(test_another), cmocka_unit_test(test_names_of_glibc))
+          cmocka_unit_test(test_lasting), cmocka_unit_test(test_lines), cmocka_unit_test(test_another),
+          cmocka_unit_test(test_names_of_glibc))

@@ -11,12 +11,16 @@
 #include "cli/launch.h"
 #include "support/check.h"
 
+static int start_at = -1; /* a pipe: launchers wait for a byte from it */
+
 /* Launches a program in a process of its own, as heapwise record would, and exits with its code. */
 static pid_t start_program(const char *path, const char *first, const char *second, const char *third)
 {
     pid_t launcher = fork();
     if (launcher != 0)
         return launcher;
+    if (start_at >= 0)
+        (void)!read(start_at, (char[1]){0}, 1);
     setpgid(0, 0); /* a group with a parent outside: of an orphaned one the kernel would drop SIGTSTP */
     char *arguments[] = {strdup(path), strdup(first), strdup(second), third ? strdup(third) : NULL, NULL};
     struct hw_launch launch = {.path = path, .arguments = arguments, .environment = environ};
@@ -197,13 +201,20 @@ static void test_dispositions_and_mask_are_inherited(void **state)
     assert_int_equal(strtoull(ignored, NULL, 16) & 0x10002, 1u << (SIGCHLD - 1) | 1u << (SIGINT - 1));
     snprintf(blocked_line, sizeof blocked_line, "SigBlk:\t%s", blocked);
     snprintf(ignored_line, sizeof ignored_line, "SigIgn:\t%s", ignored);
+    int gate[2]; /* they end when this process does not ignore SIGCHLD any more: it has to wait for them */
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    start_at = gate[0];
     pid_t launchers[] = {start_program("/bin/grep", "-qx", blocked_line, "/proc/self/status"),
                          start_program("/bin/grep", "-qx", ignored_line, "/proc/self/status")};
     signal(SIGCHLD, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     sigprocmask(SIG_SETMASK, &old, NULL);
+    start_at = -1;
+    assert_int_equal(write(gate[1], "go", 2), 2);
     assert_int_equal(end_of(launchers[0]), 0);
     assert_int_equal(end_of(launchers[1]), 0);
+    close(gate[0]);
+    close(gate[1]);
 }
 
 static void test_standard_files_that_are_closed_stay_closed(void **state)

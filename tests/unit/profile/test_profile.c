@@ -789,7 +789,8 @@ static void test_documentation(void **state)
         access_lines += offset >= first;
         for (const char *next = line + read; sscanf(next, "%2x%n", &byte, &read) == 1 && read == 2; next += 3) {
             if (offset >= image->size || image->bytes[offset] != byte)
-                fail_msg("docs/development/profile-format.md is wrong at byte %zx: %s", offset, line);
+                fail_msg("docs/development/profile-format.md is wrong at byte %zx (it is %02x): %s", offset,
+                         offset < image->size ? image->bytes[offset] : 0, line);
             offset++;
             bytes++;
             if (next[2] != ' ' || next[3] == ' ')

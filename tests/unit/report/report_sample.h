@@ -379,7 +379,10 @@ HELPER struct hw_data sample_data(void *closure, const char *module)
 {
     if (strcmp(module, PARSER) != 0)
         return (struct hw_data){0};
-    return (struct hw_data){parser_symbols, sizeof parser_symbols / sizeof *parser_symbols, parser_sections, 2};
+    return (struct hw_data){.symbol = parser_symbols,
+                            .symbol_count = sizeof parser_symbols / sizeof *parser_symbols,
+                            .section = parser_sections,
+                            .section_count = 2};
 }
 
 HELPER const char *sample_type(void *closure, uint64_t id)

@@ -4,7 +4,7 @@
 
 #include "report_check.h"
 
-#include "report/text/stack_fold.h"
+#include "report/view/frame_roles.h"
 #include "report/view/groups.h"
 
 #include <jansson.h>
@@ -269,11 +269,12 @@ static void test_names(void **state)
                 {"ns::epsilon", NULL},
                 {"epsilon", NULL},
                 {"zeta<int>", NULL},
-                {"alfa", "profile: no stack has a function 'alfa'; nearest: alpha"},
-                {"epsilom", "profile: no stack has a function 'epsilom'; nearest: ns::epsilon(int)"},
-                {"ALP", "profile: no stack has a function 'ALP'; nearest: alpha"},
-                {"something else", "profile: no stack has a function 'something else'"},
-                {"", "profile: no stack has a function ''"}};
+                {"alfa", "profile: no place has 'alfa' on its stack; nearest: alpha"},
+                {"epsilom", "profile: no place has 'epsilom' on its stack; nearest: ns::epsilon(int)"},
+                {"ALP", "profile: no place has 'ALP' on its stack; nearest: alpha"},
+                {"something else",
+                 "profile: no place has 'something else' on its stack; write the name as the report shows it"},
+                {"", "profile: no place has '' on its stack; write the name as the report shows it"}};
     struct random_profile *made = make_random(1);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hw_sandwich sandwich;
@@ -451,8 +452,15 @@ static void test_text(void **state)
         {.shape = HW_SUMS_GROUPS, .by = HW_BY_SIZE},
     };
     static const char *const expected[][2] = {
-        {"parse_value ... recursing", "Calls, top down: bytes live at the peak of the process"},
-        {"new_node", "Calls, bottom up"},
+        {"  + main\n"
+         "  55.6 MiB   77.7 %          -  | + parse_value ... recursing\n"
+         "  55.6 MiB   77.7 %   55.6 MiB  | | new_node\n"
+         "   3.9 MiB    5.5 %          -  | + plugin_entry\n"
+         "   3.9 MiB    5.5 %    3.9 MiB  |   plugin_decode\n"
+         "  12.0 MiB   16.8 %          -  + worker\n"
+         "  12.0 MiB   16.8 %   12.0 MiB    demo::lexer",
+         "Calls, top down: bytes live at the peak of the process"},
+        {"new_node\n  55.6 MiB   77.7 %  | parse_value", "Calls, bottom up"},
         {"Called by\n  55.6 MiB    100 %  main", "  55.6 MiB    100 %  new_node"},
         {"Allocation wrappers", "Nothing of this is allocated in it"},
         {"parse_value\n", "new_node\n"},

@@ -1,6 +1,7 @@
 /* test_report.c - the report on profiles made by hand: golden texts, JSON, folding, numbers.
  *
  * HEAPWISE_UPDATE_GOLDEN=1 in the environment writes tests/golden anew; look at the difference before you keep it. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "report_check.h"
@@ -62,7 +63,7 @@ static const struct golden {
      plain_sample,
      true,
      0,
-     {.width = 80, .full = true, .top = 20, .sections = 1u << HW_REPORT_LISTS}},
+     {.width = 80, .full = true, .top = 20, .sections = 1ull << HW_REPORT_LISTS}},
     {"report_sampled.txt", sampled_sample, true, 80, {.width = 80, .top = 2}},
     {"report_killed.txt", killed_sample, false, 80, {.width = 80, .top = 1}},
     {"report_empty.txt", empty_sample, false, 80, {.width = 80}},
@@ -72,8 +73,8 @@ static const struct golden {
      80,
      {.width = 80,
       .top = 2,
-      .sections = 1u << (HW_REPORT_LISTS + HW_SORT_MEAN_LIFETIME) | 1u << (HW_REPORT_LISTS + HW_SORT_REALLOC) |
-                  1u << (HW_REPORT_LISTS + HW_SORT_THREADS)}},
+      .sections = 1ull << (HW_REPORT_LISTS + HW_SORT_MEAN_LIFETIME) | 1ull << (HW_REPORT_LISTS + HW_SORT_REALLOC) |
+                  1ull << (HW_REPORT_LISTS + HW_SORT_THREADS)}},
     {"report_access.txt", access_sample, true, 80, {.width = 80, .utf8 = true}},
     {"report_access_fine.txt",
      fine_access_sample,
@@ -81,15 +82,15 @@ static const struct golden {
      80,
      {.width = 80,
       .top = 3,
-      .sections = 1u << HW_REPORT_SUMMARY | 1u << HW_REPORT_ACCESS | 1u << HW_REPORT_GLOBALS |
-                  1u << (HW_REPORT_LISTS + HW_SORT_DENSITY) | 1u << (HW_REPORT_LISTS + HW_SORT_SHARING) |
-                  1u << HW_REPORT_NOT_OBSERVED}},
+      .sections = 1ull << HW_REPORT_SUMMARY | 1ull << HW_REPORT_ACCESS | 1ull << HW_REPORT_GLOBALS |
+                  1ull << (HW_REPORT_LISTS + HW_SORT_DENSITY) | 1ull << (HW_REPORT_LISTS + HW_SORT_SHARING) |
+                  1ull << HW_REPORT_NOT_OBSERVED}},
     {"report_access_none.txt",
      plain_sample,
      true,
      80,
      {.width = 80,
-      .sections = 1u << HW_REPORT_ACCESS | 1u << HW_REPORT_GLOBALS | 1u << (HW_REPORT_LISTS + HW_SORT_COLD)}},
+      .sections = 1ull << HW_REPORT_ACCESS | 1ull << HW_REPORT_GLOBALS | 1ull << (HW_REPORT_LISTS + HW_SORT_COLD)}},
 };
 
 static void golden_texts(void **state)
@@ -671,6 +672,37 @@ static void numbers_are_readable(void **state)
     assert_string_equal(HW_PERCENT(0, 0), "-");
 }
 
+/* The page writes the same numbers in the same way: tests/page reads the table, too. */
+static void numbers_are_those_of_the_table(void **state)
+{
+    char *path = golden_path("numbers.txt"), line[128];
+    FILE *table = fopen(path, "r");
+    assert_non_null(table);
+    size_t checked = 0;
+    while (fgets(line, sizeof line, table)) {
+        uint64_t value, whole;
+        char made[HW_HUMAN];
+        int words = 0;
+        line[strcspn(line, "\n")] = '\0';
+        if (sscanf(line, "bytes %" SCNu64 " %n", &value, &words) == 1)
+            hw_human_bytes(made, value);
+        else if (sscanf(line, "time %" SCNu64 " %n", &value, &words) == 1)
+            hw_human_ns(made, value, true);
+        else if (sscanf(line, "share %" SCNu64 "/%" SCNu64 " %n", &value, &whole, &words) == 2)
+            hw_human_percent(made, (double)value, (double)whole);
+        else if (*line == '#')
+            continue;
+        else
+            fail_msg("what is '%s'?", line);
+        if (strcmp(made, line + words))
+            fail_msg("%s: %s", line, made);
+        checked++;
+    }
+    assert_true(checked > 50);
+    fclose(table);
+    free(path);
+}
+
 static void foreign_text_is_made_fit(void **state)
 {
     static const struct {
@@ -756,5 +788,5 @@ TEST_LIST(cmocka_unit_test(golden_texts), cmocka_unit_test(running_process_is_ca
           cmocka_unit_test(json_of_sampled_accesses), cmocka_unit_test(recursion_is_folded),
           cmocka_unit_test(the_middle_is_folded), cmocka_unit_test(headline_is_the_programs_own),
           cmocka_unit_test(headline_behind_rust_and_templates), cmocka_unit_test(start_code_is_left_out),
-          cmocka_unit_test(numbers_are_readable), cmocka_unit_test(foreign_text_is_made_fit),
-          cmocka_unit_test(lost_parts_are_not_known))
+          cmocka_unit_test(numbers_are_readable), cmocka_unit_test(numbers_are_those_of_the_table),
+          cmocka_unit_test(foreign_text_is_made_fit), cmocka_unit_test(lost_parts_are_not_known))

@@ -372,6 +372,14 @@ static void programs_that_allocate_are_not_wrappers(void **state)
     found_wrappers_are(sample, ""); /* main and event loops are far from the allocator */
 }
 
+static struct hw_diff *diff_of(const struct reported *old, const struct reported *new)
+{
+    struct hw_error error = {""};
+    struct hw_diff *diff = hw_diff_new(old->view, new->view, &error);
+    assert_non_null(diff);
+    return diff;
+}
+
 /* A wrapper of one of two builds is one in both: nothing has changed. */
 static void a_wrapper_of_one_profile_is_one_of_both(void **state)
 {
@@ -388,9 +396,7 @@ static void a_wrapper_of_one_profile_is_one_of_both(void **state)
     struct reported new = open_with(sample, (struct hw_view_options){0});
     assert_int_equal(old.view->structural_count, 1);
     assert_int_equal(new.view->structural_count, 0);
-    struct hw_error error = {""};
-    struct hw_diff *diff = hw_diff_new(old.view, new.view, &error);
-    assert_non_null(diff);
+    struct hw_diff *diff = diff_of(&old, &new);
     assert_int_equal(new.view->structural_count, 1);
     size_t changed;
     free(hw_diff_sorted(diff, HW_MEASURE_BYTES, &changed));
@@ -409,9 +415,7 @@ static void places_are_compared_without_wrappers(void **state)
     sample = begin();
     add(sample, "main work zmalloc_usable ztrymalloc_usable_internal", 1, 10);
     struct reported new = open_with(sample, (struct hw_view_options){0});
-    struct hw_error error = {""};
-    struct hw_diff *diff = hw_diff_new(old.view, new.view, &error);
-    assert_non_null(diff);
+    struct hw_diff *diff = diff_of(&old, &new);
     assert_int_equal(diff->count, 1);
     hw_diff_free(diff);
     close_sample(&old);
@@ -429,9 +433,7 @@ static void nameless_code_is_folded_in_both(void **state)
     add(sample, "main rest ?raw", 1, 10);
     struct reported new = open_with(sample, (struct hw_view_options){0});
     stacks_are(new.view, "main work xmalloc ?raw|main rest ?raw");
-    struct hw_error error = {""};
-    struct hw_diff *diff = hw_diff_new(old.view, new.view, &error);
-    assert_non_null(diff);
+    struct hw_diff *diff = diff_of(&old, &new);
     stacks_are(new.view, "main work [xmalloc] [?raw]|main rest [?raw]");
     hw_diff_free(diff);
     close_sample(&old);
@@ -527,6 +529,52 @@ static void file_gives(const char *text, const char *expected)
         assert_contains(error.message, expected);
 }
 
+/* The C library would take all memory for them, or all time. */
+static void patterns_that_explode_are_refused(void **state)
+{
+    static const char *const too_large[] = {
+        "a{3000}",
+        "a{1,32767}",
+        "(((a{1,255}){1,255}){1,255}){1,255}",
+        "(ab{40}){60}",
+        "x|(y[)]{50}){50}",
+        "[[:alpha:])]{99999999999999999999}",
+        "(((((((((((a+)+)+)+)+)+)+)+)+)+)+)+",
+        "a{50}{50}",
+        "a)(b{2001}",
+    };
+    static const char *const with_references[] = {"(a*)(a*)\\1\\2c", "(a|aa)*\\1c", "[(](x)\\1"};
+    static const char *const fine[] = {
+        "^std::(vector|map)<.*>::[a-z_]+\\(",
+        "a{1,255}",
+        "[]{9999}]",
+        "[^]{9999}[:alpha:]{9999}]x",
+        "\\{9999\\}",
+        "a{1,30}b{1,30}",
+        "operator new\\[\\]",
+        "\\\\1",
+    };
+    struct hw_error error;
+    for (size_t i = 0; i < sizeof too_large / sizeof *too_large; i++) {
+        assert_false(hw_rules_add(&rules, HW_RULE_HIDE, too_large[i], &error));
+        assert_contains(error.message, "too large");
+    }
+    for (size_t i = 0; i < sizeof with_references / sizeof *with_references; i++) {
+        assert_false(hw_rules_add(&rules, HW_RULE_HIDE, with_references[i], &error));
+        assert_contains(error.message, "back references");
+    }
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+        if (!hw_rules_add(&rules, HW_RULE_HIDE, fine[i], &error))
+            fail_msg("%s", error.message);
+    char deep[4001];
+    memset(deep, '(', 2000);
+    memset(deep + 2000, ')', 2000);
+    deep[4000] = '\0';
+    assert_false(hw_rules_add(&rules, HW_RULE_HIDE, deep, &error));
+    assert_contains(error.message, "(((...': it is too large");
+    hw_rules_free(&rules);
+}
+
 static void files_of_rules_are_read(void **state)
 {
     file_gives("# a comment\n\n  hide\t^a b$  \r\nwrapper x\nwrapper y|z\nfocus f", NULL);
@@ -538,12 +586,30 @@ static void files_of_rules_are_read(void **state)
     assert_false(hw_rules_match(&rules, HW_RULE_IGNORE, "lazy"));
     assert_false(hw_rules_match(NULL, HW_RULE_IGNORE, "lazy"));
     hw_rules_free(&rules);
-    file_gives("hide a\n\nfold b\n", ":3: 'fold' is no rule (wrapper, hide, ignore, focus)");
+    file_gives("hide a\n\nfold b\n", ":3: unknown rule 'fold' (known: wrapper, hide, ignore, focus)");
     file_gives("hide\n", ":1: hide needs a pattern");
-    file_gives("hide a\nignore (\n", ":2: '(' is no regular expression: ");
-    file_gives("hidea b\n", ":1: 'hidea' is no rule");
+    file_gives("hide a\nignore (\n", ":2: invalid regular expression '(': ");
+    file_gives("hidea b\n", ":1: unknown rule 'hidea'");
+    hw_rules_free(&rules);
+    file_gives("\xef\xbb\xbfhide a\r\n\r\nfocus b\r", NULL);
+    assert_string_equal(hw_rules_text(&rules, HW_RULE_HIDE, 0), "a");
+    assert_string_equal(hw_rules_text(&rules, HW_RULE_FOCUS, 0), "b");
+    hw_rules_free(&rules);
+    char *large = malloc((1 << 20) + 2);
+    memset(large, '\n', (1 << 20) + 1);
+    large[(1 << 20) + 1] = '\0';
+    file_gives(large, "larger than 1 MiB");
+    large[1 << 20] = '\0';
+    file_gives(large, NULL);
+    char *end = large;
+    for (int i = 0; i <= 1000; i++)
+        end = stpcpy(end, "hide x\n");
+    file_gives(large, ":1001: there are more than 1000 rules");
+    free(large);
     hw_rules_free(&rules);
     struct hw_error error = {""};
+    assert_false(hw_rules_read(&rules, "/dev/zero", &error));
+    assert_string_equal(error.message, "/dev/zero: this is no file of rules: it is larger than 1 MiB");
     assert_false(hw_rules_read(&rules, "/nowhere/at/all", &error));
     assert_string_equal(error.message, "/nowhere/at/all: No such file or directory");
     assert_false(hw_rules_read(&rules, "/", &error));
@@ -561,4 +627,4 @@ TEST_LIST(cmocka_unit_test(wrappers_are_known_by_name), cmocka_unit_test(only_th
           cmocka_unit_test(places_are_compared_without_wrappers), cmocka_unit_test(nameless_code_is_folded_in_both),
           cmocka_unit_test(frames_are_hidden), cmocka_unit_test(contexts_are_left_out),
           cmocka_unit_test(rules_make_wrappers), cmocka_unit_test(a_function_is_found_anywhere),
-          cmocka_unit_test(files_of_rules_are_read))
+          cmocka_unit_test(patterns_that_explode_are_refused), cmocka_unit_test(files_of_rules_are_read))

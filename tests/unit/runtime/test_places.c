@@ -142,6 +142,7 @@ static void model_reset(unsigned step)
     line_active = hw_pages(UNITS / 8);
     line_passive = hw_pages(UNITS / 8);
     hw_real.malloc_usable_size = simulated_usable;
+    hw_real.tells_usable = true;
     hw_real.is_glibc = !step;
     own_owner = 0;
     assert_true(hw_places_start());
@@ -488,7 +489,7 @@ static void test_large(void **unused)
         char *memory =
             mmap(NULL, size + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         assert_ptr_not_equal(memory, MAP_FAILED);
-        hw_real.malloc_usable_size = NULL;
+        hw_real.tells_usable = false;
         for (unsigned i = 0; i < 20; i++) {
             char *address = memory + 4096 + i * 64; /* such as allocators have them that colour lines */
             ((uint64_t *)address)[-1] = (size - 4096) | 2;

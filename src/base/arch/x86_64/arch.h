@@ -169,6 +169,23 @@ static inline long hw_arch_clone(unsigned long flags, void *top, int *parent_tid
     return result;
 }
 
+/* visit.c: where a thread enters that a visitor sends (profile/visit.h). It calls hw_visit_received on a stack of this
+ * size, and goes on as hw_visit says. */
+#define HW_ARCH_VISIT_STACK 65536
+extern char hw_arch_visit_stack[HW_ARCH_VISIT_STACK] __attribute__((visibility("hidden")));
+extern const char hw_arch_visit_enter[] __attribute__((visibility("hidden")));
+extern const char hw_arch_visit_end[] __attribute__((visibility("hidden")));
+
+/* The registers that a function has to keep for its caller. */
+static inline void hw_arch_save_registers(uint64_t registers[6])
+{
+    __asm__ volatile("mov %%rbx, 0(%0)\n\tmov %%rbp, 8(%0)\n\tmov %%r12, 16(%0)\n\t"
+                     "mov %%r13, 24(%0)\n\tmov %%r14, 32(%0)\n\tmov %%r15, 40(%0)"
+                     :
+                     : "r"(registers)
+                     : "memory");
+}
+
 static inline void hw_arch_copy(void *to, const void *from, uint64_t bytes)
 {
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
@@ -250,6 +267,20 @@ static inline __attribute__((always_inline)) void hw_arch_capture(uint64_t regis
                      :
                      : "a"(registers)
                      : "rcx", "memory");
+}
+
+/* The same from what ptrace says (struct user_regs_struct), and from a ucontext_t (its gregs). */
+static inline void hw_arch_registers_of_ptrace(const uint64_t *from, uint64_t registers[HW_REG_COUNT])
+{
+    static const uint8_t at[HW_REG_COUNT] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
+    for (int i = 0; i < HW_REG_COUNT; i++)
+        registers[i] = from[at[i]];
+}
+static inline void hw_arch_registers_of_signal(const uint64_t *from, uint64_t registers[HW_REG_COUNT])
+{
+    static const uint8_t at[HW_REG_COUNT] = {13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16};
+    for (int i = 0; i < HW_REG_COUNT; i++)
+        registers[i] = from[at[i]];
 }
 
 /* A function keeps its caller's frame pointer at [frame], its return address at [frame + 8]; the caller's stack

@@ -1,0 +1,169 @@
+/* test_pinned.c - record --pinned: what keeps pages resident. The truth comes from the program, which knows its layout
+ * and asks the kernel itself. */
+#include "support/check.h"
+#include "support/recording.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    assert_true(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+static void test_known_layout(void **state)
+{
+    static const char *const pinned[] = {"--pinned", NULL};
+    const char *const argv[] = {need_program("pinned"), NULL};
+    const struct record_options options = {.arguments = pinned};
+    struct recording recording = record_and_load(argv, &options);
+    long long pages, blocks;
+    assert_int_equal(2, sscanf(recording.run.out, "%lld %lld", &pages, &blocks));
+    const json_t *totals = json_object_get(recording.report, "totals");
+    const json_t *heap = json_object_get(recording.report, "heap_pages");
+    assert_true(json_is_object(heap));
+    assert_int_equal(number(totals, "live_allocations"), number(heap, "blocks"));
+    assert_int_equal(number(totals, "live_bytes"), number(heap, "requested_bytes"));
+    assert_int_equal(number(heap, "requested_bytes") + number(heap, "rounding_bytes") + number(heap, "header_bytes") -
+                         number(heap, "absent_bytes") + number(heap, "free_bytes") + number(heap, "kept_bytes"),
+                     number(heap, "resident_bytes"));
+    int64_t free_bytes = 0, own_pages = 0, own_blocks = 0;
+    size_t i;
+    json_t *pin;
+    json_array_foreach(json_object_get(recording.report, "pinned"), i, pin)
+    {
+        free_bytes += number(pin, "bytes_pinned");
+        if (number(pin, "blocks") == blocks / 4 || number(pin, "blocks") == blocks * 3 / 4) {
+            own_pages += number(pin, "pages");
+            own_blocks += number(pin, "blocks");
+            assert_true(number(pin, "own_bytes") == 64 * number(pin, "blocks"));
+            assert_true(number(pin, "pages") - number(pin, "sole_pages") <= 2);
+        }
+    }
+    assert_int_equal(number(heap, "free_bytes"), free_bytes);
+    assert_int_equal(blocks, own_blocks);
+    assert_in_range(own_pages, pages, pages + 2); /* a page of both counts twice */
+    recording_free(&recording);
+}
+
+/* Without the option nobody looks, and the report says so. */
+static void test_not_asked_for(void **state)
+{
+    const char *const argv[] = {need_program("pinned"), NULL};
+    struct recording recording = record_and_load(argv, &(struct record_options){0});
+    assert_true(json_is_null(json_object_get(recording.report, "pinned")));
+    assert_true(json_is_null(json_object_get(recording.report, "heap_pages")));
+    recording_free(&recording);
+}
+
+static const json_t *find(const json_t *array, const char *key, const char *text)
+{
+    size_t i;
+    json_t *object;
+    json_array_foreach(array, i,
+                       object) if (!strcmp(json_string_value(json_object_get(object, key)), text)) return object;
+    fail_msg("no %s", text);
+    return NULL;
+}
+
+static int64_t resident_of(const char *program, const char *argument)
+{
+    const char *const argv[] = {program, argument, NULL};
+    struct run_result result = run(argv, NULL);
+    assert_exit(&result, 0, "arena");
+    const int64_t bytes = strtoll(result.out, NULL, 10);
+    run_result_free(&result);
+    return bytes;
+}
+
+/* The finding says what an arena would free. The program can do it: its RSS, without Heapwise, says whether that is
+ * so. */
+static void test_arena_frees_what_is_predicted(void **state)
+{
+    static const char *const pinned[] = {"--pinned", NULL};
+    const char *program = need_program("arena");
+    const char *const argv[] = {program, NULL};
+    const struct record_options options = {.arguments = pinned};
+    struct recording recording = record_and_load(argv, &options);
+    const json_t *finding = find(json_object_get(recording.report, "findings"), "kind", "pinned-pages");
+    const int64_t predicted = (int64_t)json_number_value(json_object_get(finding, "gain_bytes"));
+    const int64_t measured = resident_of(program, NULL) - resident_of(program, "arena");
+    assert_int_equal(2, json_array_size(json_object_get(finding, "contexts")));
+    if (measured < 30 << 20 || llabs(measured - predicted) > measured / 20)
+        fail_msg("predicted %lld, measured %lld", (long long)predicted, (long long)measured);
+    recording_free(&recording);
+
+    /* …and then there is nothing left to say. */
+    const char *const again[] = {program, "arena", NULL};
+    recording = record_and_load(again, &options);
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(recording.report, "findings"), i, one)
+        assert_string_not_equal("pinned-pages", json_string_value(json_object_get(one, "kind")));
+    recording_free(&recording);
+}
+
+/* What RSS is made of has the same parts, and its sum is still RSS. */
+static const json_t *check_parts(const json_t *report, const char *name)
+{
+    const json_t *moment = find(json_object_get(report, "memory"), "moment", name);
+    const json_t *parts = json_object_get(moment, "parts"), *heap = json_object_get(report, "heap_pages");
+    int64_t sum = 0;
+    const char *key;
+    json_t *part;
+    json_object_foreach((json_t *)parts, key, part) sum += json_integer_value(part);
+    assert_int_equal(number(moment, "rss_bytes"), sum);
+    assert_true(json_is_object(heap));
+    assert_int_equal(json_number(report, "totals.live_allocations"), number(heap, "blocks"));
+    assert_int_equal(json_number(report, "totals.live_bytes"), number(heap, "requested_bytes"));
+    assert_int_equal(0, number(parts, "heap_overhead"));
+    return parts;
+}
+
+static void test_parts_of_rss(void **state)
+{
+    static const char *const pinned[] = {"--pinned", NULL};
+    const char *const argv[] = {need_program("arena"), NULL};
+    const struct record_options options = {.arguments = pinned};
+    struct recording recording = record_and_load(argv, &options);
+    const json_t *parts = check_parts(recording.report, "end");
+    const json_t *heap = json_object_get(recording.report, "heap_pages");
+    assert_int_equal(number(heap, "free_bytes"), number(parts, "pinned"));
+    assert_int_equal(number(heap, "kept_bytes"), number(parts, "kept"));
+    assert_true(number(parts, "metadata") >= number(heap, "header_bytes"));
+    assert_true(number(parts, "pinned") > 30 << 20);
+    recording_free(&recording);
+}
+
+static void test_text(void **state)
+{
+    static const char *const pinned[] = {"--pinned", NULL};
+    const char *const argv[] = {need_program("arena"), NULL};
+    const struct record_options options = {.arguments = pinned};
+    struct recording recording = record_and_load(argv, &options);
+    const char *const report[] = {"report", "--section", "pinned,findings", recording.files[0], NULL};
+    struct run_result run = heapwise(report, NULL);
+    assert_exit(&run, 0, "report");
+    assert_non_null(strstr(run.out, "What keeps pages resident at the end"));
+    assert_non_null(strstr(run.out, "new_session"));
+    assert_non_null(strstr(run.out, "With it on pages: new_name"));
+    assert_non_null(strstr(run.out, "new_request, lived"));
+    assert_non_null(strstr(run.out, "Cut them from a pool"));
+    run_result_free(&run);
+    recording_free(&recording);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_layout),
+        cmocka_unit_test(test_not_asked_for),
+        cmocka_unit_test(test_arena_frees_what_is_predicted),
+        cmocka_unit_test(test_parts_of_rss),
+        cmocka_unit_test(test_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1 @@
+#define STUCK 77777u
