@@ -37,11 +37,13 @@ static const char help[] =
     "  -q, --quiet      nothing on standard error but errors\n"
     "  -h, --help       this text\n"
     "\n"
-    "Exit code: 0, or 2 for wrong usage and if there is no such process or profile.\n";
+    "Exit code: 0, or 2 for wrong usage, if there is no such process or profile, and\n"
+    "if the profile is damaged.\n";
 
 struct top {
     struct hw_reporting reporting; /* the first: options are taken through it */
     bool once, threads;
+    bool damaged; /* the profile: something is left out */
     enum hw_top_column sort;
     const char *filter;
     uint64_t interval_ms;
@@ -156,6 +158,7 @@ static bool show(struct top *top, struct hw_live *live, struct hw_error *error)
     fine = fine && (live->running || ended);
     for (size_t i = 0; ended && i < ended->problem_count; i++)
         hw_say("top: %s", ended->problems[i]);
+    top->damaged = ended && ended->problem_count;
     screen.symbolised = ended ? ended->symbolised : NULL;
     name_program(live, options.utf8, &name);
     screen.name = hw_buffer_text(&name);
@@ -202,7 +205,7 @@ static int run(struct top *top)
         hw_say("top: %s", error.message);
     else if (fflush(stdout) != 0 || ferror(stdout))
         hw_say("top: cannot write: %s", strerror(errno));
-    else
+    else if (!top->damaged)
         return HW_VERB_FINE;
     return HW_VERB_USAGE;
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -158,6 +159,13 @@ static void test_ended(void **state)
     assert_exit(&result, 3, "heapwise record");
     run_result_free(&result);
     assert_last_numbers(packed);
+    struct stat status;
+    assert_int_equal(stat(program.profile, &status), 0);
+    assert_int_equal(truncate(program.profile, status.st_size * 3 / 4), 0);
+    result = heapwise((const char *const[]){"top", "--once", program.profile, NULL}, NULL);
+    assert_exit(&result, 2, "heapwise top on a file that is cut short");
+    assert_contains(result.err, "cut short");
+    run_result_free(&result);
     free(packed);
     remove_directory(program.directory);
     free(program.profile);
