@@ -15,7 +15,8 @@
 
 static const char help[] =
     "Usage: heapwise diff [OPTION]... OLD NEW\n"
-    "Show what changed from one profile to another, by place.\n"
+    "Show what changed from one profile to another, by place; and who keeps more than\n"
+    "before, if they were recorded with --keeps.\n"
     "\n"
     "  --sort KEY       what is compared (default: peak). KEY is one of\n"
     "{measures}\n"

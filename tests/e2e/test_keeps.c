@@ -298,7 +298,7 @@ struct staying {
     struct run_process process;
 };
 
-static struct staying stay(const char *more_options)
+static struct staying stay_in(const char *program, const char *argument, const char *more_options)
 {
     struct staying staying = {.directory = make_directory()};
     char options[600], preload[600], text[4096];
@@ -306,7 +306,7 @@ static struct staying stay(const char *more_options)
     staying.file = join_path(staying.directory, "moment.hwprof");
     snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s/p.hwprof%s", staying.directory, more_options);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
-    const char *const argv[] = {need_program("keeps"), "kinds", staying.until, NULL};
+    const char *const argv[] = {need_program(program), argument, staying.until, NULL};
     const char *environment[] = {options, preload, NULL};
     staying.process = run_start(argv, &(struct run_options){.environment = environment});
     for (int i = 0; i < 6000; i++) {
@@ -320,7 +320,13 @@ static struct staying stay(const char *more_options)
     return staying;
 }
 
-static void finish(struct staying *staying)
+static struct staying stay(const char *more_options)
+{
+    return stay_in("keeps", "kinds", more_options);
+}
+
+/* The program ends. */
+static void let_go(struct staying *staying)
 {
     const int file = open(staying->until, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(file >= 0);
@@ -328,6 +334,11 @@ static void finish(struct staying *staying)
     struct run_result result = run_finish(&staying->process, 60);
     assert_exit(&result, 0, result.out);
     run_result_free(&result);
+}
+
+static void finish(struct staying *staying)
+{
+    let_go(staying);
     remove_directory(staying->directory);
     free(staying->until);
     free(staying->file);
@@ -387,6 +398,93 @@ static void test_dump(void **state)
     run_result_free(&result);
     assert_moment(&staying);
     finish(&staying);
+}
+
+/* ---- who keeps more than before ---- */
+
+/* What a keeper has of the place with SOURCE on its stacks; a row of `keepers`. */
+static const json_t *keeper_of(const json_t *diff, const char *source, const char *name)
+{
+    const json_t *place;
+    size_t i, k;
+    const json_t *keeper;
+    json_array_foreach(json_object_get(diff, "places"), i, place)
+    {
+        if (!strstr(stack_line(place), source))
+            continue;
+        json_array_foreach(json_object_get(place, "keepers"), k,
+                           keeper) if (strstr(json_text(keeper, "name"), name)) return keeper;
+    }
+    fail_msg("%s keeps nothing of %s", name, source);
+    return NULL;
+}
+
+static void assert_keeper(const json_t *diff, const char *source, const char *name, int64_t old_blocks,
+                          int64_t new_blocks, int64_t size)
+{
+    const json_t *keeper = keeper_of(diff, source, name);
+    assert_int_equal(json_number(keeper, "old_blocks"), old_blocks);
+    assert_int_equal(json_number(keeper, "new_blocks"), new_blocks);
+    assert_int_equal(json_number(keeper, "old_bytes"), old_blocks * size);
+    assert_int_equal(json_number(keeper, "new_bytes"), new_blocks * size);
+}
+
+/* Two runs, in which threads have other numbers; and one that has no keepers. */
+static void test_diff_of_runs(void **state)
+{
+    const char *const few[] = {need_program("keepers_grow"), "20", NULL}, *const many[] = {few[0], "50", NULL};
+    const struct record_options record = {.arguments = with_keeps};
+    struct recording old = record_and_load(few, &record), new = record_and_load(many, &record);
+    struct recording without = record_and_load(few, &(struct record_options){.may_fail = false});
+    const char *const argv[] = {"diff", "--json", "--sort", "leaked", old.files[0], new.files[0], NULL};
+    json_t *diff = json_of(argv, 0);
+    assert_keeper(diff, "make_all", "growing", 20, 50, 1000);
+    assert_keeper(diff, "make_all", "falling", 40, 25, 1000);
+    assert_keeper(diff, "make_all", "constant", 10, 10, 1000);
+    assert_keeper(diff, "work", "\"worker\"", 40, 100, 100);
+    assert_null(strpbrk(json_text(keeper_of(diff, "work", "\"worker\""), "name"), "0123456789"));
+    assert_keeper(diff, "make_new", "appearing", 0, 5, 200);
+    assert_true(json_is_null(json_object_get(keeper_of(diff, "make_new", "appearing"), "old_keeper")));
+    json_decref(diff);
+    const char *const text[] = {"diff", "--no-pager", "--sort", "leaked", old.files[0], new.files[0], NULL};
+    struct run_result result = heapwise(text, NULL);
+    assert_exit(&result, 0, "diff");
+    assert_contains(result.out, "growing (keepers_grow) 19.5 KiB");
+    assert_contains(result.out, "falling (keepers_grow) 39.1 KiB");
+    assert_null(strstr(result.out, "constant"));
+    run_result_free(&result);
+    const char *const one[] = {"diff", "--json", "--sort", "leaked", without.files[0], new.files[0], NULL};
+    diff = json_of(one, 0);
+    const json_t *keeper = keeper_of(diff, "make_all", "growing");
+    assert_true(json_is_null(json_object_get(keeper, "old_bytes")));
+    assert_int_equal(json_number(keeper, "new_bytes"), 50000);
+    assert_contains(json_string_value(json_array_get(json_object_get(diff, "notes"), 0)),
+                    "Only the new profile says who keeps blocks");
+    json_decref(diff);
+    recording_free(&old);
+    recording_free(&new);
+    recording_free(&without);
+}
+
+/* Two moments of one run: a dump, and its end. */
+static void test_diff_of_moments(void **state)
+{
+    struct staying staying = stay_in("keepers_grow", "30", ":leaks=1:keeps=1");
+    struct run_result result = of_process("dump", &staying, NULL);
+    assert_exit(&result, 0, result.err);
+    run_result_free(&result);
+    let_go(&staying);
+    char *end = join_path(staying.directory, "p.hwprof");
+    json_t *diff = json_of((const char *const[]){"diff", "--json", "--sort", "leaked", staying.file, end, NULL}, 0);
+    assert_int_equal(json_array_size(json_object_get(diff, "places")), 1);
+    const json_t *keeper = keeper_of(diff, "main", "growing");
+    assert_int_equal(json_number(keeper, "old_bytes"), 0);
+    assert_int_equal(json_number(keeper, "new_bytes"), 21000);
+    json_decref(diff);
+    remove_directory(staying.directory);
+    free(staying.until);
+    free(staying.file);
+    free(end);
 }
 
 /* ---- reports ---- */
@@ -569,6 +667,6 @@ static void test_not_recorded(void **state)
 }
 
 TEST_LIST(cmocka_unit_test(test_kinds), cmocka_unit_test(test_graph), cmocka_unit_test(test_beside),
-          cmocka_unit_test(test_process), cmocka_unit_test(test_dump), cmocka_unit_test(test_no_memory),
-          cmocka_unit_test(test_types), cmocka_unit_test(test_reports), cmocka_unit_test(test_symbolised),
-          cmocka_unit_test(test_not_recorded))
+          cmocka_unit_test(test_process), cmocka_unit_test(test_dump), cmocka_unit_test(test_diff_of_runs),
+          cmocka_unit_test(test_diff_of_moments), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_types),
+          cmocka_unit_test(test_reports), cmocka_unit_test(test_symbolised), cmocka_unit_test(test_not_recorded))

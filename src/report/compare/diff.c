@@ -78,9 +78,8 @@ void hw_diff_plain_name(struct hw_buffer *out, const char *name)
 
 struct builder {
     struct hw_diff *diff;
-    struct hw_intern files;     /* of source files, and types behind them */
-    struct hw_index paths;      /* (path, name) -> path */
-    bool *same_build[HW_SIDES]; /* by module: the other profile has the same build of it */
+    struct hw_intern files; /* of source files, and types behind them */
+    struct hw_index paths;  /* (path, name) -> path */
     struct hw_buffer text;
 };
 
@@ -113,7 +112,7 @@ static uint32_t name_of(struct builder *builder, enum hw_diff_side side, const s
     } else if (module && module->kind != HW_MODULE_GENERATED) {
         hw_buffer_add(&builder->text, "\001"); /* no name of a function */
         module_name(&builder->text, module->name);
-        if (builder->same_build[side][location->module])
+        if (builder->diff->same_build[side][location->module])
             hw_buffer_add(&builder->text, "+0x%" PRIx64, location->address);
     } else {
         hw_buffer_add(&builder->text, "\001generated code");
@@ -268,7 +267,7 @@ static int compare_items(const void *left, const void *right)
 
 #define TAKEN 2 /* a side that is none: the item is in a place */
 
-static void add_item(const struct hw_diff *diff, struct hw_diff_place *place, struct item *item)
+static void add_item(struct hw_diff *diff, struct hw_diff_place *place, struct item *item)
 {
     const struct hw_view *view = diff->view[item->side];
     const struct hw_view_context *context = &view->contexts[item->context];
@@ -280,6 +279,7 @@ static void add_item(const struct hw_diff *diff, struct hw_diff_place *place, st
     if (*shown == HW_NONE || view->contexts[*shown].sum.bytes < context->sum.bytes)
         *shown = item->context;
     place->contexts[item->side]++;
+    diff->place_of[item->side][item->context] = (uint32_t)diff->count;
     item->side = TAKEN;
 }
 
@@ -359,18 +359,26 @@ static bool prepare(struct builder *builder)
         for (size_t i = 0; i < view->location_count; i++)
             names += view->locations[i].frames.count;
         diff->path_of[side] = calloc(view->context_count + 1, sizeof *diff->path_of[side]);
-        builder->same_build[side] = calloc(view->module_count + 1, sizeof(bool));
-        for (size_t i = 0; builder->same_build[side] && i < view->module_count; i++)
-            builder->same_build[side][i] = same_build(&view->modules[i], diff->view[!side]);
+        diff->place_of[side] = calloc(view->context_count + 1, sizeof *diff->place_of[side]);
+        diff->same_build[side] = calloc(view->module_count + 1, sizeof(bool));
+        if (!diff->path_of[side] || !diff->place_of[side] || !diff->same_build[side])
+            return false;
+        for (size_t i = 0; i < view->module_count; i++)
+            diff->same_build[side][i] = same_build(&view->modules[i], diff->view[!side]);
     }
     diff->paths = malloc((frames + 1) * sizeof *diff->paths);
     diff->name_kind = calloc(names + 1, sizeof *diff->name_kind);
-    if (!diff->paths || !diff->name_kind || !diff->path_of[HW_OLD] || !diff->path_of[HW_NEW] ||
-        !builder->same_build[HW_OLD] || !builder->same_build[HW_NEW])
+    if (!diff->paths || !diff->name_kind)
         return false;
     diff->paths[0] = (struct hw_diff_path){0, 0};
     diff->path_count = 1;
     return hw_index_make(&builder->paths, frames + 1);
+}
+
+static bool same_run(const struct hw_profile *a, const struct hw_profile *b)
+{
+    return a->process.pid == b->process.pid && a->process.start_realtime_ns == b->process.start_realtime_ns &&
+           a->process.start_realtime_ns && !hw_is_merged(a) && !hw_is_merged(b);
 }
 
 static void sum_up(struct hw_diff *diff)
@@ -391,6 +399,7 @@ struct hw_diff *hw_diff_new(struct hw_view *old, struct hw_view *new, struct hw_
     if (diff && items && (diff->places = malloc((most + 1) * sizeof *diff->places))) {
         diff->view[HW_OLD] = old;
         diff->view[HW_NEW] = new;
+        diff->same_run = same_run(old->profile, new->profile);
         fine = hw_view_share_wrappers(old, new) && prepare(&builder) && make_items(&builder, HW_OLD, items, &count) &&
                make_items(&builder, HW_NEW, items, &count) && !diff->names.failed && !builder.files.failed &&
                !builder.text.failed;
@@ -398,12 +407,12 @@ struct hw_diff *hw_diff_new(struct hw_view *old, struct hw_view *new, struct hw_
     if (fine) {
         match(diff, items, count);
         sum_up(diff);
+        for (int side = 0; side < HW_SIDES; side++)
+            fine &= hw_kept_places_make(&diff->kept[side], diff->view[side]->keeps, diff->place_of[side]);
     }
     hw_intern_free(&builder.files);
     hw_index_free(&builder.paths);
     hw_buffer_free(&builder.text);
-    free(builder.same_build[HW_OLD]);
-    free(builder.same_build[HW_NEW]);
     free(items);
     if (fine)
         return diff;
@@ -420,8 +429,12 @@ void hw_diff_free(struct hw_diff *diff)
     free(diff->paths);
     free(diff->name_kind);
     hw_intern_free(&diff->names);
-    for (int side = 0; side < HW_SIDES; side++)
+    for (int side = 0; side < HW_SIDES; side++) {
         free(diff->path_of[side]);
+        free(diff->place_of[side]);
+        free(diff->same_build[side]);
+        hw_kept_places_free(&diff->kept[side]);
+    }
     free(diff);
 }
 
@@ -592,10 +605,11 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out)
     if (runs_of(old) != runs_of(new))
         hw_buffer_add(out, "They add up different numbers of runs (%s, %s): sums grow with the runs.\n",
                       HW_COUNT(runs_of(old)), HW_COUNT(runs_of(new)));
-    if (a->process.pid == b->process.pid && a->process.start_realtime_ns == b->process.start_realtime_ns &&
-        a->process.start_realtime_ns && a->duration_ns != b->duration_ns && !hw_is_merged(a) && !hw_is_merged(b))
+    if (diff->same_run && a->duration_ns != b->duration_ns)
         hw_buffer_add(out, "They are two moments of one run: heapwise report --growth shows what grew in between, how "
                            "fast, and who keeps it.\n");
+    if (!old->keeps != !new->keeps)
+        hw_buffer_add(out, "Only the %s profile says who keeps blocks (record --keeps).\n", new->keeps ? "new" : "old");
     if (a->running || b->running)
         hw_buffer_add(out, "A process was still running: its profile goes up to the moment when it was read.\n");
     const char *first = basename(a->executable ? a->executable : ""),

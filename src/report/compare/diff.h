@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "report/buffer.h"
+#include "report/compare/keepers.h"
 #include "report/view/intern.h"
 #include "report/view/measure.h"
 #include "report/report.h"
@@ -43,6 +44,10 @@ struct hw_diff {
     struct hw_intern names;                /* by number: as matched; of code without a name its module, after "\001" */
     uint8_t *name_kind;                    /* by number: enum hw_module_kind of the module it was first seen in */
     uint32_t *path_of[HW_SIDES];           /* by context of the view */
+    uint32_t *place_of[HW_SIDES];          /* likewise: index into `places` */
+    bool *same_build[HW_SIDES];            /* by module of the view: the other profile has the same build of it */
+    bool same_run;                         /* two moments of one process */
+    struct hw_kept_places kept[HW_SIDES];  /* private: diff_keepers.c */
     uint64_t total[HW_SIDES][HW_MEASURES]; /* of the processes: the peak is that of the process */
 };
 
@@ -79,6 +84,21 @@ void hw_diff_notes(const struct hw_diff *diff, struct hw_buffer *out);
 
 /* Appends the name of a function without what compilers add to it. */
 void hw_diff_plain_name(struct hw_buffer *out, const char *name);
+
+/* ---- diff_keepers.c ---- */
+
+/* Who keeps blocks of a place. Keepers of the two profiles are the same if their names are, without the numbers of
+ * threads unless both are moments of one run; and where only an address names them, if the build is the same. */
+struct hw_diff_keeper {
+    uint32_t keeper[HW_SIDES]; /* the one with most bytes: index into the view's; HW_NONE: none there */
+    uint64_t blocks[HW_SIDES], bytes[HW_SIDES];
+};
+
+/* Of a place: greatest change of bytes first, to be freed; *COUNT of them. Where each pointer keeps little alone, the
+ * variables and threads that have them. NULL: there is no memory, or neither profile has keepers (*COUNT is 0). */
+struct hw_diff_keeper *hw_diff_keepers(const struct hw_diff *diff, uint32_t place, size_t *count);
+/* Appends what it is called, without its module. */
+void hw_diff_keeper_name(const struct hw_diff *diff, const struct hw_diff_keeper *keeper, struct hw_buffer *out);
 
 /* ---- limits: --max-increase ---- */
 

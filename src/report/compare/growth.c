@@ -9,7 +9,6 @@
 #include "base/index.h"
 #include "base/order.h"
 #include "report/text/human.h"
-#include "report/view/keeps.h"
 
 const char *const hw_growth_uses[HW_GROWTH_USES] = {
     [HW_GROWTH_USED] = "used",       [HW_GROWTH_END] = "end-of-program",   [HW_GROWTH_SAME] = "same-moment",
@@ -287,98 +286,14 @@ static bool make_groups(struct hw_growth *growth, const struct reading *reading,
 
 /* ---- who keeps it ---- */
 
-static int compare_kept(const void *left, const void *right, void *closure)
+struct hw_place_keeper *hw_growth_keepers(const struct hw_growth *growth, uint32_t context, size_t *count,
+                                          uint64_t *bytes)
 {
-    const struct hw_view_kept *kept = closure;
-    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    return HW_ORDER(kept[a].context, kept[b].context) ?: HW_ORDER(a, b);
-}
-
-static bool sort_kept(struct hw_growth *growth)
-{
-    const struct hw_view_keeps *keeps = growth->view->keeps;
-    if (!keeps)
-        return true;
-    growth->kept = malloc((keeps->kept_count + 1) * sizeof *growth->kept);
-    for (size_t i = 0; growth->kept && i < keeps->kept_count; i++)
-        growth->kept[i] = (uint32_t)i;
-    if (growth->kept)
-        qsort_r(growth->kept, keeps->kept_count, sizeof *growth->kept, compare_kept, keeps->kept);
-    return growth->kept;
-}
-
-static int compare_keepers(const void *left, const void *right)
-{
-    const struct hw_growth_keeper *a = left, *b = right;
-    return HW_ORDER(a->keeper, b->keeper);
-}
-
-static int compare_keepers_by_bytes(const void *left, const void *right)
-{
-    const struct hw_growth_keeper *a = left, *b = right;
-    return HW_ORDER(b->bytes, a->bytes) ?: HW_ORDER(a->keeper, b->keeper);
-}
-
-/* Adds up entries of one keeper, and sorts by bytes; returns how many are left. */
-static size_t join_keepers(struct hw_growth_keeper *keepers, size_t count)
-{
-    size_t left = 0;
-    qsort(keepers, count, sizeof *keepers, compare_keepers);
-    for (size_t i = 0; i < count; i++) {
-        if (!left || keepers[left - 1].keeper != keepers[i].keeper) {
-            keepers[left++] = keepers[i];
-            continue;
-        }
-        keepers[left - 1].blocks = hw_add_saturating(keepers[left - 1].blocks, keepers[i].blocks);
-        keepers[left - 1].bytes = hw_add_saturating(keepers[left - 1].bytes, keepers[i].bytes);
-    }
-    qsort(keepers, left, sizeof *keepers, compare_keepers_by_bytes);
-    return left;
-}
-
-/* The variable or thread that a pointer is in. */
-static uint32_t owner_of(const struct hw_view_keeps *keeps, uint32_t keeper)
-{
-    const uint32_t kind = keeps->keepers[keeper].kind, parent = keeps->keepers[keeper].parent;
-    const bool pointer = kind == HW_KEEPER_SLOT || kind == HW_KEEPER_TARGET || kind == HW_KEEPER_FRAME;
-    return pointer && parent ? parent : keeper;
-}
-
-#define LEAST_SHARE 20 /* a twentieth, else pointers are put together */
-
-struct hw_growth_keeper *hw_growth_keepers(const struct hw_growth *growth, uint32_t context, size_t *count,
-                                           uint64_t *bytes)
-{
-    const struct hw_view_keeps *keeps = growth->view->keeps;
-    size_t low = 0, high = keeps ? keeps->kept_count : 0, end;
-    *count = 0;
-    *bytes = 0;
-    if (!keeps)
-        return NULL;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (keeps->kept[growth->kept[middle]].context < context)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (end = low; end < keeps->kept_count && keeps->kept[growth->kept[end]].context == context;)
-        end++;
-    struct hw_growth_keeper *keepers = malloc((end - low + 1) * sizeof *keepers);
-    for (size_t i = low; keepers && i < end; i++) {
-        const struct hw_view_kept *kept = &keeps->kept[growth->kept[i]];
-        keepers[(*count)++] = (struct hw_growth_keeper){kept->keeper, kept->blocks, kept->bytes};
-        *bytes = hw_add_saturating(*bytes, kept->bytes);
-    }
-    if (!keepers)
-        return NULL;
-    *count = join_keepers(keepers, *count);
-    if (*count && keepers[0].bytes < *bytes / LEAST_SHARE) {
-        for (size_t i = 0; i < *count; i++)
-            keepers[i].keeper = owner_of(keeps, keepers[i].keeper);
-        *count = join_keepers(keepers, *count);
-    }
-    return keepers;
+    struct hw_place_keeper *keepers = hw_place_keepers(&growth->kept, context, false, count, bytes);
+    if (!keepers || !hw_keepers_scattered(keepers, *count, *bytes))
+        return keepers;
+    free(keepers);
+    return hw_place_keepers(&growth->kept, context, true, count, bytes);
 }
 
 /* ---- the whole ---- */
@@ -432,7 +347,7 @@ struct hw_growth *hw_growth_new(struct hw_view *view, struct hw_growth_file *fil
         growth->file_count = count;
         growth->by = by;
         growth->moments = count_used(files, count);
-        if (sort_kept(growth) && make(growth, full, error))
+        if (hw_kept_places_make(&growth->kept, view->keeps, NULL) && make(growth, full, error))
             return growth;
     }
     hw_growth_free(growth);
@@ -445,7 +360,7 @@ void hw_growth_free(struct hw_growth *growth)
         return;
     for (size_t i = 0; growth->by != HW_BYS && i < growth->row_count; i++)
         free((double *)growth->rows[i].bytes);
-    free(growth->kept);
+    hw_kept_places_free(&growth->kept);
     free(growth->times);
     free(growth->numbers);
     free(growth->rows);

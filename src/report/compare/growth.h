@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "profile/moment.h"
 #include "report/buffer.h"
+#include "report/compare/keepers.h"
 #include "report/report.h"
 #include "report/view/groups.h"
 #include "report/view/view.h"
@@ -57,8 +58,8 @@ struct hw_growth {
     size_t row_count, steady, falling; /* FALLING: of the others those that have less at the end */
     double steady_rate, steady_low, steady_high; /* of the STEADY ones together; of places */
     size_t unchanged;
-    uint32_t *kept;  /* private: indexes into the view's kept entries, by context */
-    double *numbers; /* private: what rows of places point to; those of groups have their own */
+    struct hw_kept_places kept; /* private */
+    double *numbers;            /* private: what rows of places point to; those of groups have their own */
 };
 
 /* Sorts FILES, which are of one run, and decides what is used, but of those that are damaged; these come first. The
@@ -77,12 +78,8 @@ void hw_growth_notes(const struct hw_growth *growth, struct hw_buffer *out);
 /* Who keeps the blocks of a place, as of the newest file: most bytes first, to be freed; *COUNT of them, *BYTES of all
  * blocks of the place there. Where each pointer keeps little alone, the variables and threads that have them. NULL:
  * there is no memory, or that was not recorded (*COUNT is 0). */
-struct hw_growth_keeper {
-    uint32_t keeper;
-    uint64_t blocks, bytes;
-};
-struct hw_growth_keeper *hw_growth_keepers(const struct hw_growth *growth, uint32_t context, size_t *count,
-                                           uint64_t *bytes);
+struct hw_place_keeper *hw_growth_keepers(const struct hw_growth *growth, uint32_t context, size_t *count,
+                                          uint64_t *bytes);
 
 /* Print to STREAM, as hw_report_text and hw_report_json. */
 bool hw_growth_text(const struct hw_growth *growth, const struct hw_report_options *options, FILE *stream,

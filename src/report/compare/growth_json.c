@@ -78,7 +78,7 @@ static json_t *keepers_value(struct json_writer *writer, const struct hw_growth 
     size_t count;
     if (!view->keeps)
         return json_null();
-    struct hw_growth_keeper *keepers = hw_growth_keepers(growth, row->context, &count, &bytes);
+    struct hw_place_keeper *keepers = hw_growth_keepers(growth, row->context, &count, &bytes);
     writer->failed |= !keepers;
     json_t *array = json_array();
     for (size_t i = 0; i < count && i < KEEPERS_MOST; i++) {

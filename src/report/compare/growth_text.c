@@ -326,7 +326,7 @@ static void print_keepers(struct hw_text *text, const struct hw_growth *growth, 
 {
     uint64_t bytes;
     size_t count;
-    struct hw_growth_keeper *keepers = hw_growth_keepers(growth, row->context, &count, &bytes);
+    struct hw_place_keeper *keepers = hw_growth_keepers(growth, row->context, &count, &bytes);
     text->failed |= text->view->keeps && !keepers;
     struct hw_buffer facts = {0}, raw = {0};
     for (size_t i = 0; i < count && i < KEEPERS_MOST; i++) {

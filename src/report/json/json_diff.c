@@ -4,6 +4,7 @@
 
 #include "report/compare/diff_allocator.h"
 #include "report/json/json.h"
+#include "report/view/keeps.h"
 #include "report/view/merged.h"
 
 struct diff_json {
@@ -36,9 +37,49 @@ static json_t *values(struct diff_json *json, const uint64_t *value, enum hw_dif
     return object;
 }
 
-static void print_place(struct diff_json *json, const struct hw_diff_place *place)
+#define KEEPERS_MOST 10
+
+static json_t *keepers_value(struct diff_json *json, uint32_t place)
+{
+    static const char *const keys[HW_SIDES][3] = {{"old_keeper", "old_blocks", "old_bytes"},
+                                                  {"new_keeper", "new_blocks", "new_bytes"}};
+    const struct hw_diff *diff = json->diff;
+    struct json_writer *writer = &json->side[HW_NEW];
+    struct hw_buffer name = {0};
+    size_t count;
+    if (!diff->view[HW_OLD]->keeps && !diff->view[HW_NEW]->keeps)
+        return json_null();
+    struct hw_diff_keeper *keepers = hw_diff_keepers(diff, place, &count);
+    json_t *array = json_array();
+    writer->failed |= !keepers;
+    for (size_t i = 0; i < count && i < KEEPERS_MOST; i++) {
+        const struct hw_diff_keeper *from = &keepers[i];
+        const enum hw_diff_side side = from->keeper[HW_NEW] != HW_NONE ? HW_NEW : HW_OLD;
+        const struct hw_view *view = diff->view[side];
+        const struct hw_view_keeper *keeper = &view->keeps->keepers[from->keeper[side]];
+        json_t *object = json_object();
+        hw_buffer_clear(&name);
+        hw_diff_keeper_name(diff, from, &name);
+        set_text(writer, object, "name", hw_buffer_text(&name));
+        set_text(writer, object, "kind", hw_keeper_key(keeper->kind));
+        set_text(writer, object, "module", keeper->module == HW_NONE ? NULL : view->modules[keeper->module].path);
+        for (int k = 0; k < HW_SIDES; k++) {
+            set_known(writer, object, keys[k][0], from->keeper[k] != HW_NONE, from->keeper[k]);
+            set_known(writer, object, keys[k][1], diff->view[k]->keeps, from->blocks[k]);
+            set_known(writer, object, keys[k][2], diff->view[k]->keeps, from->bytes[k]);
+        }
+        append(writer, array, object);
+    }
+    writer->failed |= name.failed;
+    hw_buffer_free(&name);
+    free(keepers);
+    return array;
+}
+
+static void print_place(struct diff_json *json, uint32_t index)
 {
     const struct hw_diff *diff = json->diff;
+    const struct hw_diff_place *place = &diff->places[index];
     struct json_writer *writer = &json->side[HW_NEW];
     const bool has_old = place->context[HW_OLD] != HW_NONE, has_new = place->context[HW_NEW] != HW_NONE;
     const enum hw_diff_side side = has_new ? HW_NEW : HW_OLD;
@@ -62,6 +103,8 @@ static void print_place(struct diff_json *json, const struct hw_diff_place *plac
                 has_new ? json_integer(diff->view[HW_NEW]->contexts[place->context[HW_NEW]].sum.id) : json_null());
     fputs(",\"type\":", writer->stream);
     print_value(writer, text_value(writer, hw_view_type(diff->view[side], &context->sum)));
+    fputs(",\"keepers\":", writer->stream);
+    print_value(writer, keepers_value(json, index));
     fputc(',', writer->stream);
     hw_json_stack(&json->side[side], context->sum.leaf);
     fputc('}', writer->stream);
@@ -84,7 +127,7 @@ static void print_places(struct diff_json *json)
     fputc('[', writer->stream);
     for (size_t i = 0; i < count && !writer->failed && !ferror(writer->stream); i++) {
         fputs(i ? ",\n" : "\n", writer->stream);
-        print_place(json, &json->diff->places[order[i]]);
+        print_place(json, order[i]);
     }
     fputs("\n]", writer->stream);
     free(order);

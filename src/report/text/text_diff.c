@@ -6,6 +6,7 @@
 
 #include "report/compare/diff_allocator.h"
 #include "report/text/human.h"
+#include "report/view/keeps.h"
 #include "report/view/merged.h"
 #include "report/text/text.h"
 
@@ -209,6 +210,43 @@ static void print_facts(struct diff_text *text, const struct hw_diff_place *plac
     hw_buffer_free(&facts);
 }
 
+#define KEEPERS_MOST 3
+
+/* Who keeps more or less of it than before; or who keeps it now, if that is all that was recorded. */
+static void print_keepers(struct diff_text *text, uint32_t index)
+{
+    const struct hw_diff *diff = text->diff;
+    struct hw_text *of = &text->side[HW_NEW];
+    const bool both = diff->view[HW_OLD]->keeps && diff->view[HW_NEW]->keeps;
+    struct hw_buffer facts = {0}, name = {0};
+    size_t count = 0;
+    struct hw_diff_keeper *keepers = diff->view[HW_NEW]->keeps ? hw_diff_keepers(diff, index, &count) : NULL;
+    of->failed |= diff->view[HW_NEW]->keeps && !keepers;
+    for (size_t i = 0; i < count && i < KEEPERS_MOST; i++) {
+        const struct hw_diff_keeper *keeper = &keepers[i];
+        const enum hw_diff_side side = keeper->keeper[HW_NEW] != HW_NONE ? HW_NEW : HW_OLD;
+        const uint32_t module = diff->view[side]->keeps->keepers[keeper->keeper[side]].module;
+        const uint64_t old = keeper->bytes[HW_OLD], new = keeper->bytes[HW_NEW];
+        if (both && old == new)
+            break;
+        hw_buffer_clear(&name);
+        hw_diff_keeper_name(diff, keeper, &name);
+        if (module != HW_NONE)
+            hw_buffer_add(&name, " (%s)", diff->view[side]->modules[module].name);
+        hw_buffer_add(&facts, "%s%s ", i ? "" : "kept by ",
+                      hw_page_clean(&of->page, &of->cleaned, hw_buffer_text(&name)));
+        if (both)
+            hw_buffer_add(&facts, "%s %s ", HW_BYTES(old), of->page.utf8 ? "\u2192" : "->");
+        hw_buffer_add(&facts, "%s\n", HW_BYTES(new));
+    }
+    if (facts.used)
+        hw_page_facts(&of->page, 5, hw_buffer_text(&facts));
+    of->failed |= facts.failed || name.failed;
+    hw_buffer_free(&facts);
+    hw_buffer_free(&name);
+    free(keepers);
+}
+
 static void print_title_of_list(struct diff_text *text, size_t count)
 {
     const struct hw_measure *measure = &hw_measures[text->options->sort];
@@ -244,6 +282,7 @@ static void print_places(struct diff_text *text)
         struct hw_text *side = &text->side[side_of(place)];
         print_headline(text, place, i + 1);
         print_facts(text, place);
+        print_keepers(text, order[i]);
         side->summed = place->contexts[side_of(place)] > 1;
         if (!hw_diff_is_nameless(text->diff, place) &&
             hw_text_load(side, side->view->contexts[place->context[side_of(place)]].sum.leaf))

@@ -68,6 +68,8 @@ const char *hw_keeper_key(uint32_t kind);
 /* The keeper for people, without its module: "server+0x10", "stack of main thread 12 "redis-server"". Names of the
  * program are any bytes. */
 void hw_keeper_name(const struct hw_view *view, uint32_t keeper, struct hw_buffer *out);
+/* The same without numbers of threads, which other runs do not have: "stack of threads "worker"". */
+void hw_keeper_plain_name(const struct hw_view *view, uint32_t keeper, struct hw_buffer *out);
 
 /* Indexes of keepers that keep something (of all, of those right below PARENT), most retained bytes first. To be freed;
  * *COUNT. NULL when there is no memory. */

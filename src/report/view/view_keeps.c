@@ -461,10 +461,22 @@ const char *hw_keeper_key(uint32_t kind)
     return kind < HW_KEEPER_KINDS ? keys[kind] : keys[0];
 }
 
-static void add_thread(const struct hw_view *view, const struct hw_view_keeper *keeper, struct hw_buffer *out)
+/* Where a name is put together. */
+struct naming {
+    const struct hw_view *view;
+    bool plain; /* without numbers of threads */
+    struct hw_buffer *out;
+};
+
+static void add_thread(const struct naming *naming, const struct hw_view_keeper *keeper)
 {
-    hw_buffer_add(out, keeper->tid == view->profile->process.pid ? "main thread %u" : "thread %u", keeper->tid);
-    if (*keeper->thread)
+    struct hw_buffer *out = naming->out;
+    const bool main = keeper->tid == naming->view->profile->process.pid;
+    if (!naming->plain)
+        hw_buffer_add(out, main ? "main thread %u" : "thread %u", keeper->tid);
+    else
+        hw_buffer_add(out, main ? "main thread" : *keeper->thread ? "threads" : "threads without a name");
+    if (*keeper->thread && !(naming->plain && main))
         hw_buffer_add(out, " \"%s\"", keeper->thread); /* behind it comes (the module) */
 }
 
@@ -482,8 +494,9 @@ static void add_variable(const struct hw_view_keeper *keeper, struct hw_buffer *
         hw_buffer_add(out, "+0x%" PRIx64, keeper->offset);
 }
 
-static void add_pointer(const struct hw_view *view, const struct hw_view_keeper *keeper, struct hw_buffer *out)
+static void add_pointer(const struct naming *naming, const struct hw_view_keeper *keeper)
 {
+    struct hw_buffer *out = naming->out;
     const bool below = (int64_t)keeper->address < 0;
     if (keeper->module != HW_NONE) {
         if (keeper->in_tls && !keeper->symbol)
@@ -491,54 +504,59 @@ static void add_pointer(const struct hw_view *view, const struct hw_view_keeper 
         add_variable(keeper, out);
         if (keeper->in_tls) {
             hw_buffer_add(out, " of ");
-            add_thread(view, keeper, out);
+            add_thread(naming, keeper);
         }
         return;
     }
-    add_thread(view, keeper, out);
+    add_thread(naming, keeper);
     hw_buffer_add(out, ", %s0x%" PRIx64, below ? "-" : "+", below ? -keeper->address : keeper->address);
 }
 
+static void add_name(const struct naming *naming, uint32_t index);
+
 /* ", one and another", ", one, another and 5 others" */
-static void add_others(const struct hw_view *view, const struct hw_view_keeper *keeper, struct hw_buffer *out)
+static void add_others(const struct naming *naming, const struct hw_view_keeper *keeper)
 {
+    struct hw_buffer *out = naming->out;
     const uint32_t most = sizeof keeper->also / sizeof *keeper->also;
     for (uint32_t i = 0; i < most && i < keeper->also_count; i++) {
         hw_buffer_add(out, i + 1 == keeper->also_count ? " and " : ", ");
-        hw_keeper_name(view, keeper->also[i], out); /* which is no such block itself */
+        add_name(naming, keeper->also[i]); /* which is no such block itself */
     }
     if (keeper->also_count > most)
         hw_buffer_add(out, " and %u other%s", keeper->also_count - most, keeper->also_count == most + 1 ? "" : "s");
 }
 
-void hw_keeper_name(const struct hw_view *view, uint32_t index, struct hw_buffer *out)
+static void add_name(const struct naming *naming, uint32_t index)
 {
+    const struct hw_view *view = naming->view;
+    struct hw_buffer *out = naming->out;
     const struct hw_view_keeper *keeper = &view->keeps->keepers[index];
     switch (keeper->kind) {
     case HW_KEEPER_TARGET:
         hw_buffer_add(out, "what ");
-        add_pointer(view, keeper, out);
-        add_others(view, keeper, out);
+        add_pointer(naming, keeper);
+        add_others(naming, keeper);
         hw_buffer_add(out, keeper->also_count ? " point to" : " points to");
         break;
     case HW_KEEPER_VARIABLE:
     case HW_KEEPER_SLOT:
-        add_pointer(view, keeper, out);
+        add_pointer(naming, keeper);
         break;
     case HW_KEEPER_THREAD_LOCAL:
         hw_buffer_add(out, "thread-local data of ");
-        add_thread(view, keeper, out);
+        add_thread(naming, keeper);
         break;
     case HW_KEEPER_THREAD:
-        add_thread(view, keeper, out);
+        add_thread(naming, keeper);
         break;
     case HW_KEEPER_STACK:
         hw_buffer_add(out, "stack of ");
-        add_thread(view, keeper, out);
+        add_thread(naming, keeper);
         break;
     case HW_KEEPER_REGISTERS:
         hw_buffer_add(out, "registers of ");
-        add_thread(view, keeper, out);
+        add_thread(naming, keeper);
         break;
     case HW_KEEPER_FRAME: {
         const struct hw_view_location *location =
@@ -550,7 +568,7 @@ void hw_keeper_name(const struct hw_view *view, uint32_t index, struct hw_buffer
         else
             hw_buffer_add(out, "0x%" PRIx64, keeper->address);
         hw_buffer_add(out, " in ");
-        add_thread(view, keeper, out);
+        add_thread(naming, keeper);
         break;
     }
     default: {
@@ -563,6 +581,16 @@ void hw_keeper_name(const struct hw_view *view, uint32_t index, struct hw_buffer
                       keeper->kind < HW_KEEPER_KINDS && names[keeper->kind] ? names[keeper->kind] : "nothing");
     }
     }
+}
+
+void hw_keeper_name(const struct hw_view *view, uint32_t keeper, struct hw_buffer *out)
+{
+    add_name(&(struct naming){.view = view, .out = out}, keeper);
+}
+
+void hw_keeper_plain_name(const struct hw_view *view, uint32_t keeper, struct hw_buffer *out)
+{
+    add_name(&(struct naming){.view = view, .plain = true, .out = out}, keeper);
 }
 
 /* ---- order ---- */
