@@ -10,6 +10,7 @@
 #include "report/buffer.h"
 
 #define FIELDS_MOST 4096 /* of a module */
+#define DTV_OFFSET  8    /* beyond the thread pointer: where libc has the table of modules' thread-local data */
 
 /* ---- keepers ---- */
 
@@ -38,6 +39,10 @@ static bool make_keepers(struct hw_view *view, const uint32_t *module_of)
             .size = from->size,
             .pointers = from->pointers,
         };
+        struct hw_view_keeper *to = &keeps->keepers[i];
+        const struct hw_view_keeper *parent = &keeps->keepers[from->parent < i ? from->parent : 0];
+        if (!*to->thread && parent->tid == to->tid && parent->thread)
+            to->thread = parent->thread;
     }
     hw_view_adder_free(&adder);
     return true;
@@ -506,6 +511,11 @@ static void add_pointer(const struct naming *naming, const struct hw_view_keeper
             hw_buffer_add(out, " of ");
             add_thread(naming, keeper);
         }
+        return;
+    }
+    if (keeper->address == DTV_OFFSET) {
+        hw_buffer_add(out, "table of thread-local data of ");
+        add_thread(naming, keeper);
         return;
     }
     add_thread(naming, keeper);

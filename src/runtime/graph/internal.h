@@ -111,6 +111,17 @@ void hw_frames_make(const uint64_t *registers);
 /* The frame that ADDRESS lies in, or NULL. */
 struct hw_stack_frame *hw_frame_of(uintptr_t address);
 
+/* ---- thread_local.c: the thread-local data of a thread ---- */
+
+#define HW_LOCAL_BLOCKS 64
+struct hw_local_block {
+    uintptr_t start, end;
+    uint32_t map; /* of its module */
+};
+/* Fills in where modules have theirs below THREAD_POINTER, at most MOST of them; returns how many. 0: libc is none that
+ * is known. During a search. */
+uint32_t hw_local_blocks(uintptr_t thread_pointer, struct hw_local_block *block, uint32_t most);
+
 /* ---- keeps.c: who keeps what can be reached ---- */
 
 /* During a search, when it is known which blocks are reached: writes the sections KEEPERS, KEPT, KEEP_EDGES, KEEP_INFO

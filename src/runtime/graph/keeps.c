@@ -34,7 +34,6 @@
 #define POINTERS_APART  64   /* a variable with more pointers than that is one keeper */
 #define LOCALS_APART    1024 /* the same for all thread-local data of a thread */
 #define NEARBY          64   /* bytes between pointers that belong together where there are no symbols */
-#define TLS_MOST        64   /* modules with thread-local data that pointers are looked up in */
 
 /* A pointer in data of modules, or in thread-local data. */
 struct slot {
@@ -314,48 +313,17 @@ static void know_frames(const struct hw_root *root)
 /* Where the data of each module lies in the thread that is looked at. */
 static struct {
     uint32_t tid, count;
-    const uint64_t *table; /* of libc: two words for each module */
-    struct {
-        uintptr_t start, end;
-        uint32_t map;
-    } block[TLS_MOST];
+    struct hw_local_block block[HW_LOCAL_BLOCKS];
     uintptr_t thread_pointer;
 } tls;
 
-static bool can_read(const struct hw_span *in, uintptr_t address)
-{
-    return in && in->readable && !in->file && !(address & 7) && address >= in->start && address + 8 <= in->end;
-}
-
-static void find_block(const struct hw_module *module)
-{
-    const struct hw_span *span = hw_span_of(tls.thread_pointer);
-    const uintptr_t entry = (uintptr_t)(tls.table + 2 * module->tls_module);
-    if (!module->tls_module || module->map == HW_NONE || tls.count == TLS_MOST || !can_read(hw_span_of(entry), entry))
-        return;
-    const uintptr_t start = *(const uintptr_t *)entry;
-    if (start >= span->start && start < tls.thread_pointer && module->tls_size <= tls.thread_pointer - start) {
-        tls.block[tls.count].start = start;
-        tls.block[tls.count].end = start + module->tls_size;
-        tls.block[tls.count++].map = module->map;
-    }
-}
-
-/* glibc: the second word of a thread's control block points to a table, the word before has its length. */
 static void know_thread_local(const struct hw_root *root)
 {
     if (root->kind != HW_ROOT_THREAD_LOCAL || (tls.tid == root->tid && tls.thread_pointer == root->thread_pointer))
         return;
     tls.tid = root->tid;
-    tls.count = 0;
     tls.thread_pointer = root->thread_pointer;
-    const uintptr_t at = root->thread_pointer + sizeof(uint64_t);
-    if (!can_read(hw_span_of(at), at))
-        return;
-    tls.table = *(const uint64_t *const *)at;
-    const uintptr_t length = (uintptr_t)(tls.table - 2);
-    if (can_read(hw_span_of(length), length) && tls.table[-2] < 1u << 20)
-        hw_modules_each(find_block);
+    tls.count = hw_local_blocks(root->thread_pointer, tls.block, HW_LOCAL_BLOCKS);
 }
 
 /* Says of SLOT in which module's thread-local data it is. */

@@ -201,6 +201,18 @@ static uintptr_t block_around(uintptr_t address)
     return node.line ? node.address : 0;
 }
 
+/* Where the thread-local data begins that libc has put above the stack of a thread which it made; END: nowhere before
+ * it. */
+static uintptr_t local_start(uintptr_t stack_pointer, uintptr_t thread_pointer, uintptr_t end)
+{
+    struct hw_local_block block[HW_LOCAL_BLOCKS];
+    uintptr_t start = end;
+    for (uint32_t i = hw_local_blocks(thread_pointer, block, HW_LOCAL_BLOCKS); i-- > 0;)
+        if (block[i].start > stack_pointer && block[i].start < start)
+            start = block[i].start;
+    return start == end ? end : start & -sizeof(uint64_t);
+}
+
 /* A stack from its pointer on: to the end of its mapping, of the block that it lies in, or of what libc has above it
  * for the thread. THREAD_POINTER: 0 where it is not known. */
 static void add_stack(uintptr_t pointer, uintptr_t thread_pointer)
@@ -214,9 +226,17 @@ static void add_stack(uintptr_t pointer, uintptr_t thread_pointer)
     uintptr_t end = span->end, start = pointer - BELOW_STACK;
     if (node.line && hw_block_at(node.address, &block))
         end = node.address + block.size;
-    if (thread_pointer > pointer && thread_pointer < end && end - thread_pointer > ABOVE_TLS)
+    const uintptr_t kept_in = node.line ? node.address : 0;
+    const bool above = thread_pointer > pointer && thread_pointer < end;
+    if (above && end - thread_pointer > ABOVE_TLS)
         end = thread_pointer + ABOVE_TLS;
-    add_root_beside_blocks(start < span->start ? span->start : start, end, node.line ? node.address : 0);
+    const uintptr_t local = above ? local_start(pointer, thread_pointer, end) : end;
+    add_root_beside_blocks(start < span->start ? span->start : start, local, kept_in);
+    if (local < end) {
+        roots.now =
+            (struct hw_root){.kind = HW_ROOT_THREAD_LOCAL, .tid = roots.now.tid, .thread_pointer = thread_pointer};
+        add_root_beside_blocks(local, end, kept_in);
+    }
 }
 
 extern void *__libc_stack_end __attribute__((weak));
