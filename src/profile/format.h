@@ -850,7 +850,13 @@ struct hw_type_name {
 };
 
 enum hw_data_name_flags {
-    HW_DATA_SECTION = 1u << 0, /* not a variable, but the section of the ELF file where none is */
+    HW_DATA_SECTION = 1u << 0,  /* not a variable, but the section of the ELF file where none is */
+    HW_DATA_LOCAL = 1u << 1,    /* address in the thread-local data of the module */
+    HW_DATA_FIELD_OF = 1u << 2, /* the variable that a keeper's pointer is in, as debug information calls it */
+    HW_DATA_FIELD = 1u << 3,    /* the field of it: ".db". None: the variable itself */
+    HW_DATA_TYPE = 1u << 4,     /* what a keeper's pointer is declared to point to */
+    HW_DATA_WHOLE = 1u << 5,    /* with HW_DATA_TYPE: all pointers of the variable */
+    HW_DATA_FLAGS = (1u << 6) - 1,
 };
 
 struct hw_data_name {

@@ -538,6 +538,14 @@ static void test_types(void **state)
     recording_free(&recording);
 }
 
+/* Fields and types, by debug information. */
+static const struct typed fields[] = {{"of_field", "service.table[3].head", "struct entry"},
+                                      {"of_union", "service.pointer", NULL},
+                                      {"of_matrix", "service.matrix[1][2]", "cell"},
+                                      {"of_function", "remember_in_function()::remembered", "union value *"},
+                                      {"of_table", "table", "struct node"},
+                                      {"of_local_field", "local_service.last of main thread", NULL}};
+
 static void test_reports(void **state)
 {
     struct recording recording = record_keeps("kinds", NULL, NULL);
@@ -563,20 +571,13 @@ static void test_reports(void **state)
     /* By names: a thread-local variable, and the function that holds a block. */
     assert_non_null(strstr(result.out, "thread_local_variable of main thread"));
     assert_non_null(strstr(result.out, "main in main thread"));
-    /* Fields and types, by debug information. */
-    static const struct typed fields[] = {{"of_field", "service.table[3].head", "struct entry"},
-                                          {"of_union", "service.pointer", NULL},
-                                          {"of_matrix", "service.matrix[1][2]", "cell"},
-                                          {"of_function", "remember_in_function()::remembered", "union value *"},
-                                          {"of_table", "table", "struct node"},
-                                          {"of_local_field", "local_service.last of main thread", NULL}};
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
         assert_typed(recording.report, &fields[f]);
     const char *typed = strstr(result.out, "service.table[3].head (keeps) ");
     const char *type = typed ? strstr(typed, " struct entry\n") : NULL;
     assert_true(type && type < strchr(typed, '\n')); /* an arrow is between them */
     assert_null(strstr(result.out, "void"));
-    assert_non_null(strstr(result.out, "of_tree"));
+    assert_non_null(strstr(result.out, "   7.9 KiB      7.9 KiB  of_tree")); /* recursion to any depth is one row */
     run_result_free(&result);
     result = heapwise((const char *const[]){"report", "--section", "keeps", "--function", "of_tree", file, NULL}, NULL);
     assert_int_equal(result.code, 0);
@@ -610,6 +611,8 @@ static void test_symbolised(void **state)
     snprintf(sysroot, sizeof sysroot, "--sysroot=%s", recording.directory);
     json_t *report = json_of((const char *const[]){"report", "--json", sysroot, recording.files[0], NULL}, 0);
     assert_kinds(report);
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) /* without the program's file */
+        assert_typed(report, &fields[f]);
     json_decref(report);
     recording_free(&recording);
 }

@@ -228,7 +228,7 @@ static void take_data(struct checker *checker)
     struct hw_data_name *data = entries_of(checker, HW_SECTION_DATA_SYMBOLS, &count);
     for (size_t i = 0; i < count; i++) {
         struct hw_data_name entry = data[i];
-        entry.flags &= HW_DATA_SECTION;
+        entry.flags &= HW_DATA_FLAGS;
         if (!map_exists(checker, entry.map) || !entry.size || !entry.name ||
             __builtin_add_overflow(entry.address, entry.size, &end) || (kept && !follows(&data[kept - 1], &entry))) {
             hw_problem(checker->problems,

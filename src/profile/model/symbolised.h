@@ -47,7 +47,7 @@ const struct hw_module_mark *hw_symbolised_module(const struct hw_symbolised *sy
 /* The name of a type (string), 0 when it is not known. */
 uint32_t hw_symbolised_type(const struct hw_symbolised *symbols, uint64_t id);
 
-/* The variables (FLAGS 0) or sections (HW_DATA_SECTION) of a module: returns the first, sets COUNT. */
+/* The names with FLAGS (enum hw_data_name_flags; 0: variables) of a module: returns the first, sets COUNT. */
 const struct hw_data_name *hw_symbolised_data(const struct hw_symbolised *symbols, uint32_t map, uint32_t flags,
                                               size_t *count);
 

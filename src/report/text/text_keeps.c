@@ -492,6 +492,69 @@ static void print_details(struct hw_text *text, size_t rank, const struct hw_kee
     hw_buffer_free(&way);
 }
 
+static int compare_joined(const void *left, const void *right)
+{
+    const struct hw_keeps_place *a = left, *b = right;
+    return HW_ORDER(b->retained_bytes, a->retained_bytes) ?: HW_ORDER(b->bytes, a->bytes) ?: HW_ORDER(a->kept, b->kept);
+}
+
+/* The functions of a stack, from the headline on, without what lies between two calls of one function; and the line of
+ * the headline. PATH: room for a stack. */
+static struct hw_key key_of_stack(struct hw_text *text, uint32_t leaf, const void **path)
+{
+    struct hw_key key = key_of_place(text, leaf);
+    const struct hw_view_stack *stack = &text->stack;
+    size_t depth = 0;
+    if (!hw_text_load(text, leaf))
+        return (struct hw_key){leaf, 1};
+    for (size_t i = stack->count; i-- > text->fold.headline;) {
+        const struct hw_frame *symbol = stack->frames[i].symbol;
+        const void *name = symbol->function ? (const void *)symbol->function : symbol; /* equal names are one pointer */
+        size_t before = depth;
+        while (before && path[before - 1] != name)
+            before--;
+        depth = before ? before : depth + 1;
+        path[depth - 1] = name;
+    }
+    for (size_t i = 0; i < depth; i++)
+        key.low = (key.low ^ (uintptr_t)path[i]) * 0x100000001b3;
+    return key;
+}
+
+/* Places that differ in the depth of recursion, or in lines of callers, are one. What they keep at least is what one of
+ * them does, since one may keep the others; or their own. Returns how many are left, in the order of what they keep. */
+static size_t join_recursion(struct hw_text *text, struct hw_keeps_place *places, size_t count)
+{
+    struct hw_index known = {0};
+    size_t left = 0, deepest = 0;
+    for (size_t i = 0; i < count; i++)
+        if (hw_text_load(text, places[i].leaf) && text->stack.count > deepest)
+            deepest = text->stack.count;
+    const void **path = malloc((deepest + 1) * sizeof *path);
+    text->failed |= !path;
+    for (size_t i = 0; path && i < count; i++) {
+        bool fresh = true;
+        const struct hw_keeps_place place = places[i];
+        if (place.context == HW_NONE)
+            continue;
+        const uint32_t at = hw_index_intern(&known, key_of_stack(text, place.leaf, path), (uint32_t)left, &fresh);
+        text->failed |= at == HW_INDEX_NONE;
+        if (at == HW_INDEX_NONE || fresh) {
+            places[left++] = place;
+            continue;
+        }
+        places[at].blocks = hw_add_saturating(places[at].blocks, place.blocks);
+        places[at].bytes = hw_add_saturating(places[at].bytes, place.bytes);
+        if (places[at].retained_bytes < places[at].bytes)
+            places[at].retained_bytes = places[at].bytes;
+    }
+    free(path);
+    hw_index_free(&known);
+    if (left)
+        qsort(places, left, sizeof *places, compare_joined);
+    return path ? left : count;
+}
+
 static void print_places(struct hw_text *text)
 {
     const struct hw_page *page = &text->page;
@@ -500,6 +563,8 @@ static void print_places(struct hw_text *text)
     size_t count, shown = 0;
     struct hw_keeps_place *places = hw_keeps_places(text->view->keeps, &count);
     text->failed |= !places;
+    if (!chosen && !text->options->full)
+        count = join_recursion(text, places, count);
     hw_page_heading(page, chosen ? "Who keeps the blocks of these places" : "Places whose blocks keep most");
     if (!chosen)
         hw_page_print(page, HW_FAINT, "%10s %12s  %s\n", "at least", "its own", "place");

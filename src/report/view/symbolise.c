@@ -177,13 +177,38 @@ static struct hw_data_name make_data(struct symboliser *symboliser, uint32_t map
         .address = address, .size = size, .map = map, .flags = flags, .name = add_string(symboliser, name)};
 }
 
-/* The variables that entries of the report name, those that keep blocks, and locks (granules that they share are in several), and all sections
- * of modules with data that has no symbol. */
+#define KEEPER_NAMES 4
+
+/* The variable of a keeper, its field, and what it points to: at most KEEPER_NAMES; returns how many. */
+static size_t make_keeper(struct symboliser *symboliser, const struct hw_view_keeper *keeper,
+                          struct hw_data_name *names)
+{
+    const struct hw_view *view = symboliser->view;
+    const uint32_t flags = keeper->in_tls ? HW_DATA_LOCAL : 0, map = view->modules[keeper->module].map;
+    const uint32_t whole = keeper->kind == HW_KEEPER_VARIABLE ? HW_DATA_WHOLE : 0;
+    const struct hw_data *data = &view->data[keeper->module];
+    const struct hw_data local = {.symbol = data->local, .symbol_count = data->local_count};
+    const struct hw_data_symbol *symbol = hw_view_symbol_at(keeper->in_tls ? &local : data, keeper->address);
+    const uint64_t at = keeper->address, size = sizeof(uint64_t);
+    size_t count = 0;
+    if (symbol)
+        names[count++] = make_data(symboliser, map, flags, symbol->address, symbol->size, symbol->name);
+    if (keeper->field_of)
+        names[count++] = make_data(symboliser, map, flags | HW_DATA_FIELD_OF, at, size, keeper->field_of);
+    if (keeper->field && *keeper->field)
+        names[count++] = make_data(symboliser, map, flags | HW_DATA_FIELD, at, size, keeper->field);
+    if (keeper->type)
+        names[count++] = make_data(symboliser, map, flags | HW_DATA_TYPE | whole, at, size, keeper->type);
+    return count;
+}
+
+/* The variables that entries of the report name, those that keep blocks, and locks (granules that they share are in
+ * several), and all sections of modules with data that has no symbol. */
 static void add_data(struct symboliser *symboliser)
 {
     const struct hw_view *view = symboliser->view;
     const size_t keepers = view->keeps ? view->keeps->keeper_count : 0;
-    size_t most = view->lock_count + keepers, count = 0, kept = 0;
+    size_t most = view->lock_count + KEEPER_NAMES * keepers, count = 0, kept = 0;
     for (size_t i = 0; i < view->global_count; i++)
         most += view->globals[i].symbol_count;
     for (size_t i = 0; view->data && i < view->module_count; i++)
@@ -204,11 +229,8 @@ static void add_data(struct symboliser *symboliser)
     }
     for (size_t i = 0; !symboliser->failed && i < keepers; i++) {
         const struct hw_view_keeper *keeper = &view->keeps->keepers[i];
-        const struct hw_data_symbol *symbol =
-            keeper->symbol && !keeper->in_tls ? hw_view_symbol_at(&view->data[keeper->module], keeper->address) : NULL;
-        if (symbol)
-            data[count++] = make_data(symboliser, view->modules[keeper->module].map, 0, symbol->address, symbol->size,
-                                      symbol->name);
+        if (keeper->module != HW_NONE && keeper->kind != HW_KEEPER_FRAME && view->data)
+            count += make_keeper(symboliser, keeper, &data[count]);
     }
     for (size_t i = 0; !symboliser->failed && view->data && i < view->module_count; i++)
         for (size_t k = 0; k < view->data[i].section_count; k++) {

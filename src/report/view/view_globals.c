@@ -58,23 +58,31 @@ static bool make_granules(struct hw_view *view, const uint32_t *module_of)
 
 /* ---- names ---- */
 
-/* The data of a module that the profile itself has symbols for. False when there is no memory. */
-static bool take_data(struct hw_view *view, const struct hw_view_module *module, struct hw_data *data)
+/* Variables of a module that the profile itself has names for. NULL when there is no memory. */
+static const struct hw_data_symbol *take_symbols(const struct hw_view *view, uint32_t map, uint32_t flags,
+                                                 size_t *count)
 {
-    const struct hw_symbolised *symbols = view->profile->symbolised;
-    const struct hw_data_name *name = hw_symbolised_data(symbols, module->map, 0, &data->symbol_count);
-    struct hw_data_symbol *symbol = calloc(data->symbol_count + 1, sizeof *symbol);
-    data->symbol = symbol;
-    for (size_t i = 0; symbol && i < data->symbol_count; i++)
+    const struct hw_data_name *name = hw_symbolised_data(view->profile->symbolised, map, flags, count);
+    struct hw_data_symbol *symbol = calloc(*count + 1, sizeof *symbol);
+    for (size_t i = 0; symbol && i < *count; i++)
         symbol[i] =
             (struct hw_data_symbol){name[i].address, name[i].size, hw_profile_string(view->profile, name[i].name)};
-    name = hw_symbolised_data(symbols, module->map, HW_DATA_SECTION, &data->section_count);
+    return symbol;
+}
+
+/* The data of a module that the profile itself has names for. False when there is no memory. */
+static bool take_data(struct hw_view *view, const struct hw_view_module *module, struct hw_data *data)
+{
+    data->symbol = take_symbols(view, module->map, 0, &data->symbol_count);
+    data->local = take_symbols(view, module->map, HW_DATA_LOCAL, &data->local_count);
+    const struct hw_data_name *name =
+        hw_symbolised_data(view->profile->symbolised, module->map, HW_DATA_SECTION, &data->section_count);
     struct hw_data_section *section = calloc(data->section_count + 1, sizeof *section);
     data->section = section;
     for (size_t i = 0; section && i < data->section_count; i++)
         section[i] = (struct hw_data_section){name[i].address, name[i].address + name[i].size,
                                               hw_profile_string(view->profile, name[i].name)};
-    return symbol && section;
+    return data->symbol && data->local && section;
 }
 
 bool hw_view_load_data(struct hw_view *view, uint32_t index, const struct hw_view_options *options,

@@ -7,6 +7,7 @@
 
 #include "base/growing.h"
 #include "base/order.h"
+#include "profile/model/symbolised.h"
 #include "report/buffer.h"
 
 #define FIELDS_MOST 4096 /* of a module */
@@ -394,6 +395,37 @@ static void name_keeper(struct hw_view_keeper *keeper, const struct hw_data *dat
         }
 }
 
+/* What the profile itself has: the name of KIND (enum hw_data_name_flags), or NULL. */
+static const char *kept_name(const struct hw_view *view, const struct hw_view_keeper *keeper, uint32_t kind)
+{
+    size_t count;
+    const uint32_t flags = kind | (keeper->in_tls ? HW_DATA_LOCAL : 0);
+    const struct hw_data_name *name =
+        hw_symbolised_data(view->profile->symbolised, view->modules[keeper->module].map, flags, &count);
+    const size_t at = HW_AT_LEAST(name, count, address, keeper->address);
+    return at < count && name[at].address == keeper->address ? hw_profile_string(view->profile, name[at].name) : NULL;
+}
+
+/* Whether names of data of a module are those that the profile itself has. */
+static bool is_symbolised(const struct hw_view *view, uint32_t module)
+{
+    const struct hw_symbolised *symbols = view->names_sought ? view->profile->symbolised : NULL;
+    const struct hw_module_mark *mark = symbols ? hw_symbolised_module(symbols, view->modules[module].map) : NULL;
+    return mark && mark->flags & HW_MARK_DATA;
+}
+
+static void take_names(const struct hw_view *view, struct hw_view_keeper *keeper)
+{
+    const bool whole = keeper->kind == HW_KEEPER_VARIABLE;
+    keeper->type = kept_name(view, keeper, whole ? HW_DATA_TYPE | HW_DATA_WHOLE : HW_DATA_TYPE);
+    if (whole)
+        return;
+    keeper->field_of = kept_name(view, keeper, HW_DATA_FIELD_OF);
+    keeper->field = keeper->field_of ? kept_name(view, keeper, HW_DATA_FIELD) : NULL;
+    if (keeper->field_of && !keeper->field)
+        keeper->field = "";
+}
+
 /* Fields and types of pointers in variables of one module: from the debug information. */
 static bool name_fields(struct hw_view *view, uint32_t module, const struct hw_view_options *options,
                         struct hw_error *error)
@@ -436,10 +468,12 @@ bool hw_view_name_keeps(struct hw_view *view, const struct hw_view_options *opti
         if (!hw_view_load_data(view, keeper->module, options, error))
             return false;
         name_keeper(keeper, &view->data[keeper->module]);
+        if (!options->resolve && is_symbolised(view, keeper->module))
+            take_names(view, keeper);
     }
     for (uint32_t i = 0; view->keeps && !options->resolve && view->symbolizer && i < view->module_count; i++)
         if (view->names_sought && view->data_loaded && view->data_loaded[i] &&
-            view->modules[i].kind == HW_MODULE_PROGRAM && view->modules[i].symbols >= 0 &&
+            view->modules[i].kind == HW_MODULE_PROGRAM && view->modules[i].symbols >= 0 && !is_symbolised(view, i) &&
             !name_fields(view, i, options, error))
             return false;
     return true;
