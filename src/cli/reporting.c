@@ -46,7 +46,7 @@ int hw_reporting_parse(struct hw_reporting *command, int argc, char **argv, cons
     command->file_count = argc - optind;
     if (command->file_count)
         return HW_VERB_FINE;
-    hw_say("%s: which FILE? (see heapwise %s --help)", argv[0], argv[0]);
+    hw_say("%s: which %s? (see heapwise %s --help)", argv[0], command->what ? command->what : "FILE", argv[0]);
     return HW_VERB_USAGE;
 }
 

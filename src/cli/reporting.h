@@ -20,6 +20,7 @@ struct hw_reporting {
     bool json;
     bool all, no_pager, growth;
     const char *color; /* "auto", "always", "never" */
+    const char *what; /* the arguments are: NULL: "FILE" */
     char **files;
     int file_count;
     /* Or NULL. The exit code for a file that could be read; it may also say that there is nothing to report. */

@@ -12,7 +12,6 @@
 #include "cli/recorded.h"
 #include "cli/reporting.h"
 #include "profile/profile.h"
-#include "report/buffer.h"
 #include "top/terminal.h"
 
 static const char help[] =
@@ -26,8 +25,7 @@ static const char help[] =
     "  --once           print the table once and exit, for scripts\n"
     "  --sort KEY       first rows: live (default), growth, allocations, churn (bytes\n"
     "                   allocated a second) or blocks\n"
-    "  --filter TEXT    only call stacks with a function, file or caller whose name\n"
-    "                   has TEXT\n"
+    "  --filter TEXT    only call stacks with a function or file whose name has TEXT\n"
     "  --threads        begin with threads\n"
     "  --interval N     seconds between two readings (0.1 to 3600, default: 1);\n"
     "                   with --once rates are measured over this time\n"
@@ -111,12 +109,6 @@ static struct hw_live *open_file(const char *path, struct hw_error *error)
     return NULL;
 }
 
-static struct hw_live *follow(pid_t pid)
-{
-    struct hw_error error;
-    return open_process(pid, &error);
-}
-
 /* A file of that name comes first: "./1234" is always one. */
 static struct hw_live *open_what(const char *what, struct hw_error *error)
 {
@@ -128,12 +120,11 @@ static struct hw_live *open_what(const char *what, struct hw_error *error)
 
 /* ---- the verb ---- */
 
-static void name_program(const struct hw_live *live, bool utf8, struct hw_buffer *name)
+static void read_again(struct hw_top_screen *screen, uint64_t interval_ms)
 {
-    const uint32_t at = live->process.executable;
-    const char *path = at < live->string_size ? live->strings + at : "", *slash = strrchr(path, '/');
-    hw_buffer_clear(name);
-    hw_buffer_clean(name, slash ? slash + 1 : path, utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
+    const struct timespec pause = {(time_t)(interval_ms / 1000), (long)(interval_ms % 1000) * 1000000};
+    nanosleep(&pause, NULL);
+    hw_top_read(screen);
 }
 
 static bool show(struct top *top, struct hw_live *live, struct hw_error *error)
@@ -144,10 +135,11 @@ static bool show(struct top *top, struct hw_live *live, struct hw_error *error)
                                            .interval_ms = top->interval_ms,
                                            .color = reporting->report.color,
                                            .utf8 = reporting->report.utf8,
-                                           .follow = follow};
-    struct hw_buffer name = {.data = NULL};
+                                           .follow = open_process};
     screen = (struct hw_top_screen){.history.live = live,
                                     .sort = top->sort,
+                                    .selective = reporting->names.rules.of[HW_RULE_IGNORE] ||
+                                                 reporting->names.rules.of[HW_RULE_FOCUS],
                                     .page = top->threads ? HW_TOP_THREADS : HW_TOP_CALL_STACKS};
     snprintf(screen.filter, sizeof screen.filter, "%s", top->filter ? top->filter : "");
     hw_top_read(&screen);
@@ -160,18 +152,11 @@ static bool show(struct top *top, struct hw_live *live, struct hw_error *error)
         hw_say("top: %s", ended->problems[i]);
     top->damaged = ended && ended->problem_count;
     screen.symbolised = ended ? ended->symbolised : NULL;
-    name_program(live, options.utf8, &name);
-    screen.name = hw_buffer_text(&name);
-    if (fine && name.failed) {
-        hw_error_set(error, "there is not enough memory");
-        fine = false;
-    }
     if (fine && top->once) {
-        if (live->running) {
-            const struct timespec pause = {(time_t)(top->interval_ms / 1000), (long)(top->interval_ms % 1000) * 1000000};
-            nanosleep(&pause, NULL);
-            hw_top_read(&screen);
-        }
+        if (live->running)
+            read_again(&screen, top->interval_ms);
+        if (hw_top_follow(&screen, &options))
+            read_again(&screen, top->interval_ms);
         if (screen.trouble)
             hw_error_set(error, "%s", screen.trouble);
         fine = !screen.trouble && hw_top_print(&screen, &options, reporting->report.width, reporting->report.top, error);
@@ -181,7 +166,6 @@ static bool show(struct top *top, struct hw_live *live, struct hw_error *error)
     hw_live_close(screen.history.live);
     hw_top_screen_free(&screen);
     hw_profile_free(ended);
-    hw_buffer_free(&name);
     return fine;
 }
 
@@ -203,17 +187,13 @@ static int run(struct top *top)
     const bool fine = live && show(top, live, &error);
     if (!fine)
         hw_say("top: %s", error.message);
-    else if (fflush(stdout) != 0 || ferror(stdout))
-        hw_say("top: cannot write: %s", strerror(errno));
-    else if (!top->damaged)
-        return HW_VERB_FINE;
-    return HW_VERB_USAGE;
+    return fine && !top->damaged ? HW_VERB_FINE : HW_VERB_USAGE;
 }
 
 int hw_verb_top(int argc, char **argv)
 {
     static struct top top;
-    top = (struct top){.reporting = {.color = "auto", .report.top = 20}, .interval_ms = 1000};
+    top = (struct top){.reporting = {.color = "auto", .what = "PID or FILE", .report.top = 20}, .interval_ms = 1000};
     if (!hw_view_arguments_init(&top.reporting.names, argc, argv))
         return HW_VERB_USAGE;
     int code = hw_reporting_parse(&top.reporting, argc, argv, verb_options, help);

@@ -36,7 +36,8 @@ struct hw_live {
     int fd;
     char *path;
     pid_t pid;    /* of the process as it is seen from here, 0: it does not run */
-    bool running; /* as of the latest reading */
+    bool running; /* as of the latest reading: the process lives and writes this file */
+    bool replaced; /* as of the latest reading: it lives and does not: it executed another program */
     struct hw_process_info process;
     uint64_t time_ns;           /* of the reading, since the start of the process */
     uint64_t rss_bytes;         /* of the process, 0: it has ended */

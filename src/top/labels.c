@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "report/text/text.h"
 #include "report/view/frame_roles.h"
@@ -130,12 +131,33 @@ static char *text_of_stack(const struct hw_view *view, const struct hw_report_op
     return lines;
 }
 
+static bool contains(const char *text, const char *part)
+{
+    const size_t size = strlen(part);
+    for (; text && *text; text++)
+        if (!strncasecmp(text, part, size))
+            return true;
+    return false;
+}
+
+/* Whether a function of the loaded stack, or its place, has the text FILTER, in upper or lower case. */
+static bool stack_contains(struct hw_text *text, const char *filter)
+{
+    for (size_t i = 0; i < text->stack.count; i++) {
+        const struct hw_view_frame *frame = &text->stack.frames[i];
+        if (contains(hw_text_function(text, frame, SIZE_MAX), filter) || contains(hw_text_place(text, frame), filter))
+            return true;
+    }
+    return false;
+}
+
 static bool label_context(const struct hw_label_request *request, const struct hw_view *view,
                           const struct hw_report_options *options, uint32_t id, struct hw_label *label)
 {
     const struct hw_view_context *context = hw_view_context_of(view, id);
     const uint32_t leaf = context ? context->sum.leaf : 0;
     struct hw_text text = hw_text_begin(view, options, NULL);
+    label->left_out = !context;
     bool fine = hw_view_stack(view, leaf, &text.stack);
     if (fine && text.stack.count) {
         const size_t headline = hw_stack_headline(&text.stack), count = hw_stack_without_start(&text.stack);
@@ -150,6 +172,8 @@ static bool label_context(const struct hw_label_request *request, const struct h
         label->function = strdup("unknown call stack");
         label->caller = strdup("");
     }
+    label->filtered = *request->filter != '\0';
+    label->matches = fine && label->filtered && stack_contains(&text, request->filter);
     fine = hw_text_done(&text) && fine;
     if (fine && request->stacks)
         label->stack = text_of_stack(view, options, leaf);

@@ -13,12 +13,16 @@
 #include "profile/live.h"
 #include "report/view/view.h"
 
+#define HW_LABEL_FILTER 128 /* bytes, with the one at the end */
+
 /* Clean text for the terminal; "" where nothing is known. */
 struct hw_label {
     char *function; /* that names the stack, or module + offset */
     char *place;    /* "ltable.c:554" or the module */
     char *caller;   /* the function that calls it */
     char *stack;    /* all frames, a line each; only if it was asked for */
+    bool left_out;  /* by the rules "ignore" and "focus" */
+    bool filtered, matches; /* whether MATCHES is known of the filter, and whether a frame has its text */
 };
 
 struct hw_label_request {
@@ -27,6 +31,7 @@ struct hw_label_request {
     struct hw_label *labels; /* the answers; NULL: none yet, or no memory */
     unsigned columns;        /* that function and place may take, and lines of the stack */
     bool stacks, utf8;
+    char filter[HW_LABEL_FILTER]; /* sought in all frames; "": nothing is */
     const struct hw_symbolised *symbolised; /* names that the file of an ended process has itself; or NULL */
     /* private: the part of the profile that has these contexts */
     struct hw_profile_context *copied;

@@ -2,7 +2,6 @@
 #include "top/screen.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,58 +9,32 @@
 #include "base/growing.h"
 #include "base/order.h"
 #include "report/text/human.h"
-#include "report/text/plot.h"
+#include "top/canvas.h"
+#include "top/totals.h"
 
-#define PLOT_LINES   6
 #define PLOT_LEAST   20  /* lines of a screen that has room for the plot */
-#define PLOT_LABEL   11  /* columns left of it */
 #define BLOCKS_LEAST 100 /* columns of a screen with the column of blocks */
 #define LINE         512
-#define UNNAMED_MOST 256 /* names sought at once */
+#define LEAST_NAME   15  /* columns of call stacks and threads: number columns are left out for them */
+#define LEAST_FACTS  12 /* lines of a screen that has room for more than a stack's frames */
+#define HELP_INDENT  14
+#define LEAST_WIDTH  20
+#define UNNAMED_MOST 256 /* names sought at once, before as many are known */
 
 const char *const hw_top_keys[HW_TOP_COLUMNS] = {"live", "growth", "allocations", "churn", "blocks"};
 
-static const struct {
+/* The widths have a space between columns: "1023.9 KiB" and "9,999,999" are the widest numbers. */
+struct column {
     const char *title;
     int width;
-} columns[HW_TOP_COLUMNS] = {[HW_TOP_LIVE] = {"LIVE", 10},
-                             [HW_TOP_GROWTH] = {"GROWTH", 11},
-                             [HW_TOP_ALLOCATIONS] = {"ALLOCS/s", 9},
-                             [HW_TOP_CHURN] = {"CHURN/s", 10},
-                             [HW_TOP_BLOCKS] = {"BLOCKS", 11}};
-
-/* TEXT at a place, cut at the end of the line. Returns the column behind it. */
-static int put(struct hw_canvas *canvas, int line, int column, enum hw_top_style style, const char *text)
-{
-    char cut[4 * LINE];
-    if (line >= canvas->height || column >= canvas->width)
-        return column;
-    const size_t room = (size_t)(canvas->width - column), bytes = hw_text_cut(text, room);
-    snprintf(cut, sizeof cut, "%.*s", (int)(bytes < sizeof cut ? bytes : sizeof cut - 1), text);
-    canvas->put(canvas, line, column, style, cut);
-    return column + (int)hw_text_width(cut);
-}
-
-__attribute__((format(printf, 5, 6))) static int print(struct hw_canvas *canvas, int line, int column,
-                                                       enum hw_top_style style, const char *format, ...)
-{
-    char text[LINE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return put(canvas, line, column, style, text);
-}
-
-/* A line in one style, from edge to edge. */
-static void bar(struct hw_canvas *canvas, int line, const char *text)
-{
-    char blanks[LINE];
-    const int used = put(canvas, line, 0, HW_TOP_BAR, text);
-    snprintf(blanks, sizeof blanks, "%*s", canvas->width - used, "");
-    if (used < canvas->width)
-        put(canvas, line, used, HW_TOP_BAR, blanks);
-}
+};
+static const struct column columns[HW_TOP_COLUMNS] = {[HW_TOP_LIVE] = {"LIVE", 10},
+                                                      [HW_TOP_GROWTH] = {"GROWTH", 12},
+                                                      [HW_TOP_ALLOCATIONS] = {"ALLOCS/s", 10},
+                                                      [HW_TOP_CHURN] = {"CHURN/s", 11},
+                                                      [HW_TOP_BLOCKS] = {"BLOCKS", 10}};
+static const struct column thread_columns[HW_TOP_COLUMNS] = {
+    {"ALLOCS/s", 9}, {"FREES/s", 10}, {"CHURN/s", 11}, {"ALLOCATIONS", 12}, {"OBTAINED", 11}};
 
 /* ---- numbers ---- */
 
@@ -72,23 +45,6 @@ static const char *signed_bytes(char *buffer, int64_t bytes)
     hw_human_bytes(buffer + (bytes != 0), size);
     return buffer;
 }
-
-static const char *rate_text(char *buffer, double rate)
-{
-    if (rate < 0)
-        return "-";
-    if (rate > 0 && rate < 10)
-        return hw_human_ratio(buffer, rate);
-    return hw_human_many(buffer, (uint64_t)(rate + 0.5));
-}
-
-static const char *bytes_rate(char *buffer, double rate)
-{
-    return rate < 0 ? "-" : hw_human_bytes(buffer, (uint64_t)(rate + 0.5));
-}
-
-#define RATE(rate)       rate_text((char[HW_HUMAN]){0}, (rate))
-#define BYTES_RATE(rate) bytes_rate((char[HW_HUMAN]){0}, (rate))
 
 static const char *value_text(const struct hw_top_history *history, uint32_t context, enum hw_top_column column,
                               char buffer[HW_HUMAN + 1])
@@ -101,144 +57,12 @@ static const char *value_text(const struct hw_top_history *history, uint32_t con
     case HW_TOP_GROWTH:
         return hw_top_growth_since(history) ? signed_bytes(buffer, value) : "-";
     case HW_TOP_ALLOCATIONS:
-        return rate_text(buffer, rates ? (double)value / 1000 : -1);
+        return hw_top_rate_text(buffer, rates ? (double)value / 1000 : -1);
     case HW_TOP_CHURN:
-        return bytes_rate(buffer, rates ? (double)value / 1000 : -1);
+        return hw_top_bytes_rate(buffer, rates ? (double)value / 1000 : -1);
     default:
         return hw_human_many(buffer, hw_not_negative(value));
     }
-}
-
-/* ---- above the table ---- */
-
-static void draw_title(const struct hw_top_screen *screen, struct hw_canvas *canvas)
-{
-    const struct hw_live *live = screen->history.live;
-    char text[LINE], state[96] = "";
-    if (live->running)
-        snprintf(state, sizeof state, "running for %s", HW_NS(live->time_ns, canvas->utf8));
-    else if (live->process.exit_kind == HW_EXIT_CODE)
-        snprintf(state, sizeof state, "ended with exit code %d after %s", (int)live->process.exit_value,
-                 HW_NS(live->time_ns, canvas->utf8));
-    else if (live->process.exit_kind == HW_EXIT_SIGNAL)
-        snprintf(state, sizeof state, "ended by signal %d after %s", (int)live->process.exit_value,
-                 HW_NS(live->time_ns, canvas->utf8));
-    else
-        snprintf(state, sizeof state, "ended after %s", HW_NS(live->time_ns, canvas->utf8));
-    snprintf(text, sizeof text, "heapwise top  %s  process %u  %s%s%s", screen->name, (unsigned)live->process.pid, state,
-             live->process.sample_bytes ? "  sampled: estimates" : "", screen->paused ? "  PAUSED" : "");
-    bar(canvas, 0, text);
-}
-
-static int draw_totals(const struct hw_top_screen *screen, struct hw_canvas *canvas)
-{
-    const struct hw_top_history *history = &screen->history;
-    const struct hw_live *live = history->live;
-    const struct hw_live_count *now = &live->total, *before = &history->total_before;
-    int column = print(canvas, 1, 0, HW_TOP_STRONG, "%s live", HW_BYTES(hw_not_negative(now->live_bytes)));
-    column = print(canvas, 1, column, HW_TOP_PLAIN, " in %s", HW_OF(hw_not_negative(now->live_blocks), "block"));
-    column = print(canvas, 1, column, HW_TOP_PLAIN, "   peak %s", HW_BYTES(live->process.peak_bytes));
-    if (live->rss_bytes)
-        print(canvas, 1, column, HW_TOP_PLAIN, "   resident %s", HW_BYTES(live->rss_bytes));
-    print(canvas, 2, 0, HW_TOP_PLAIN, "%s allocations/s   %s frees/s   %s/s   %zu thread%s   %s",
-          RATE(hw_top_rate(history, before->allocations, now->allocations)),
-          RATE(hw_top_rate(history, before->frees, now->frees)),
-          BYTES_RATE(hw_top_rate(history, before->bytes, now->bytes)), live->threads_running,
-          live->threads_running == 1 ? "" : "s", HW_OF(live->context_count ? live->context_count - 1 : 0, "call stack"));
-    return 3;
-}
-
-/* ---- the plot ---- */
-
-struct graph {
-    uint64_t from, until;
-    size_t width;
-    uint64_t *live, *rss;
-};
-
-static void add_point(const struct graph *graph, uint64_t time_ns, uint64_t live, uint64_t rss)
-{
-    if (time_ns < graph->from || time_ns > graph->until)
-        return;
-    size_t at = (size_t)((double)(time_ns - graph->from) / (double)(graph->until - graph->from) * (double)graph->width);
-    at = at < graph->width ? at : graph->width - 1;
-    graph->live[at] = live > graph->live[at] || graph->live[at] == UINT64_MAX ? live : graph->live[at];
-    if (rss)
-        graph->rss[at] = rss > graph->rss[at] || graph->rss[at] == UINT64_MAX ? rss : graph->rss[at];
-}
-
-/* Columns without a point of their own have the value of the one before. */
-static void fill_gaps(uint64_t *values, size_t width, uint64_t first)
-{
-    for (size_t i = 0; i < width; i++)
-        first = values[i] = values[i] == UINT64_MAX ? first : values[i];
-}
-
-static void measure(const struct hw_top_screen *screen, struct graph *graph)
-{
-    static const uint64_t seconds[HW_TOP_WINDOWS] = {[HW_TOP_LAST_10_MINUTES] = 600, [HW_TOP_LAST_MINUTE] = 60};
-    const struct hw_top_history *history = &screen->history;
-    const struct hw_live *live = history->live;
-    const uint64_t length = seconds[screen->window] * 1000000000;
-    uint64_t live_before = 0, rss_before = 0;
-    graph->until = live->time_ns > 1 ? live->time_ns : 1;
-    graph->from = length && length < graph->until ? graph->until - length : 0;
-    for (size_t i = 0; i < graph->width; i++)
-        graph->live[i] = graph->rss[i] = UINT64_MAX;
-    for (size_t i = 0; i < live->timeline_count; i++) {
-        const struct hw_live_point *point = &live->timeline[i];
-        add_point(graph, point->time_ns, point->live_bytes, point->rss_bytes);
-        if (point->time_ns < graph->from) {
-            live_before = point->live_bytes;
-            rss_before = point->rss_bytes ? point->rss_bytes : rss_before;
-        }
-    }
-    const size_t kept = history->point_count < HW_TOP_POINTS ? history->point_count : HW_TOP_POINTS;
-    for (size_t i = 0; i < kept; i++)
-        add_point(graph, history->points[i].time_ns, history->points[i].live_bytes, history->points[i].rss_bytes);
-    fill_gaps(graph->live, graph->width, live_before);
-    fill_gaps(graph->rss, graph->width, rss_before);
-}
-
-static bool draw_plot(const struct hw_top_screen *screen, struct hw_canvas *canvas, int line)
-{
-    static const char *const names[HW_TOP_WINDOWS] = {"whole run", "last 10 min", "last minute"};
-    struct graph graph = {.width = (size_t)(canvas->width - PLOT_LABEL)};
-    struct hw_plot_scale scale = {.rows = PLOT_LINES, .utf8 = canvas->utf8};
-    uint64_t most_rss = 0;
-    graph.live = malloc(graph.width * sizeof *graph.live);
-    graph.rss = malloc(graph.width * sizeof *graph.rss);
-    if (!graph.live || !graph.rss) {
-        free(graph.live);
-        free(graph.rss);
-        return false;
-    }
-    measure(screen, &graph);
-    for (size_t i = 0; i < graph.width; i++) {
-        scale.most = graph.live[i] > scale.most ? graph.live[i] : scale.most;
-        most_rss = graph.rss[i] > most_rss ? graph.rss[i] : most_rss;
-    }
-    scale.rss = most_rss && most_rss / 5 <= scale.most;
-    scale.most = scale.rss && most_rss > scale.most ? most_rss : scale.most;
-    for (unsigned row = 0; row < PLOT_LINES; row++) {
-        char text[4 * LINE] = "";
-        size_t used = 0;
-        const char *label = row == 0                  ? HW_BYTES(scale.most)
-                            : row == 1                ? names[screen->window]
-                            : row + 1 == PLOT_LINES   ? "0 B"
-                            : row + 2 == PLOT_LINES   ? (scale.rss ? (canvas->utf8 ? "\u00b7 resident" : ". resident") : "")
-                            : row + 3 == PLOT_LINES   ? (canvas->utf8 ? "\u2588 live" : "# live")
-                                                      : "";
-        print(canvas, line + (int)row, 0, row == 1 ? HW_TOP_FAINT : HW_TOP_PLAIN, "%*s",
-              HW_RIGHT(PLOT_LABEL - 1, label));
-        for (size_t i = 0; i < graph.width && used + 4 < sizeof text && scale.most; i++)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s",
-                                     hw_plot_cell(&scale, graph.live[i], graph.rss[i], PLOT_LINES - 1 - row));
-        put(canvas, line + (int)row, PLOT_LABEL, HW_TOP_PLOT, text);
-    }
-    free(graph.live);
-    free(graph.rss);
-    return true;
 }
 
 /* ---- names ---- */
@@ -255,7 +79,10 @@ static bool room_for_labels(struct hw_top_screen *screen)
 
 static void want_label(struct hw_top_screen *screen, uint32_t context)
 {
-    if (screen->unnamed_count == UNNAMED_MOST)
+    /* One that looks for a text may need them all: ever more at once, as each request has a cost of its own. */
+    const bool all = *screen->filter || screen->selective;
+    const size_t most = all && screen->named_count > UNNAMED_MOST ? screen->named_count : UNNAMED_MOST;
+    if (screen->unnamed_count >= most && !(all && screen->once))
         return;
     if (HW_GROW(screen->unnamed, screen->unnamed_room, screen->unnamed_count + 1))
         screen->unnamed[screen->unnamed_count++] = context;
@@ -276,6 +103,8 @@ bool hw_top_take_labels(struct hw_top_screen *screen, struct hw_label_request *r
         hw_label_clear(to);
         *to = *from;
         to->stack = stack;
+        to->filtered &= !strcmp(request->filter, screen->label_filter);
+        screen->named_count++;
         *from = (struct hw_label){.function = NULL};
     }
     return true;
@@ -285,53 +114,106 @@ static void forget_labels(struct hw_top_screen *screen)
 {
     for (size_t i = 0; i < screen->label_count; i++)
         hw_label_clear(&screen->labels[i]);
+    screen->named_count = 0;
 }
 
-static bool contains(const char *text, const char *part)
+static bool is_named(const struct hw_top_screen *screen, const struct hw_label *label)
 {
-    const size_t size = strlen(part);
-    for (; text && *text; text++)
-        if (!strncasecmp(text, part, size))
-            return true;
-    return false;
+    return label->function && (!*screen->filter || label->filtered);
 }
 
-/* Contexts that nobody has named yet do not match; their names are asked for. */
-static bool matches(void *closure, uint32_t context)
+/* With a filter or rules, contexts that nobody has named yet are not shown. */
+static bool is_wanted(void *closure, uint32_t context)
 {
-    struct hw_top_screen *screen = closure;
+    const struct hw_top_screen *screen = closure;
     const struct hw_label *label = &screen->labels[context];
-    if (!label->function)
-        want_label(screen, context);
-    return contains(label->function, screen->filter) || contains(label->place, screen->filter) ||
-           contains(label->caller, screen->filter);
+    if (!is_named(screen, label))
+        return !*screen->filter && !screen->selective;
+    return !label->left_out && (!*screen->filter || label->matches);
+}
+
+struct not_shown {
+    size_t zero, left_out, filtered, wanted; /* wanted: as shown, or for want of room not */
+};
+
+/* Asks for the names by which it is decided what is shown. */
+static struct not_shown count_contexts(struct hw_top_screen *screen)
+{
+    struct not_shown count = {.zero = 0};
+    if (strcmp(screen->filter, screen->label_filter) != 0) {
+        snprintf(screen->label_filter, sizeof screen->label_filter, "%s", screen->filter);
+        for (size_t i = 0; i < screen->label_count; i++)
+            screen->labels[i].filtered = false;
+        screen->named_count = 0;
+    }
+    for (uint32_t i = 0; i < screen->history.live->context_count; i++) {
+        const struct hw_label *label = &screen->labels[i];
+        if (hw_top_value(&screen->history, i, screen->sort) == 0)
+            count.zero += i > 0; /* number 0 is the unknown stack, which there need not be */
+        else if (is_wanted(screen, i))
+            count.wanted++;
+        else if (!is_named(screen, label))
+            want_label(screen, i);
+        else if (label->left_out)
+            count.left_out++;
+        else
+            count.filtered++;
+    }
+    return count;
 }
 
 /* ---- the table ---- */
 
-/* Returns the column of names. */
-static int draw_heading(struct hw_top_screen *screen, struct hw_canvas *canvas, int line, const char *last)
+/* Over which time growth is counted. */
+static const char *growth_title(const struct hw_top_history *history, char title[LINE])
 {
-    const struct hw_top_history *history = &screen->history;
-    char text[LINE], growth[64] = "GROWTH";
-    int used = 0;
     const uint64_t since = hw_top_growth_since(history), now = history->live->time_ns;
+    const double seconds = since && now > since ? (double)(now - since) / 1e9 : 0;
     if (since && history->mark.time_ns)
-        snprintf(growth, sizeof growth, "SINCE MARK");
-    else if (since && now > since)
-        snprintf(growth, sizeof growth, "IN %.0f s", (double)(now - since) / 1e9);
-    for (enum hw_top_column i = 0; i < HW_TOP_COLUMNS; i++) {
-        const char *title = i == HW_TOP_GROWTH ? growth : columns[i].title;
-        screen->columns_end[i] = 0;
-        if (i == HW_TOP_BLOCKS && canvas->width < BLOCKS_LEAST)
-            continue;
-        used += snprintf(text + used, sizeof text - (size_t)used, "%*s%s", columns[i].width - (screen->sort == i), title,
-                         screen->sort == i ? (canvas->utf8 ? "\u2193" : "*") : "");
-        screen->columns_end[i] = (int)hw_text_width(text);
+        return "SINCE MARK";
+    if (seconds > 0)
+        snprintf(title, LINE, "IN %.*f s", seconds < 9.95, seconds);
+    return seconds > 0 && strlen(title) < (size_t)columns[HW_TOP_GROWTH].width - 1 ? title
+                                                                                   : columns[HW_TOP_GROWTH].title;
+}
+
+/* Which columns there is room for beside names, into columns_end: never without SORTED. Returns the column of names. */
+static int fit_columns(struct hw_top_screen *screen, const struct column *all, int sorted, int width)
+{
+    bool shown[HW_TOP_COLUMNS];
+    int used = 0;
+    for (int i = 0; i < HW_TOP_COLUMNS; i++) {
+        shown[i] = i == sorted || all != columns || i != HW_TOP_BLOCKS || width >= BLOCKS_LEAST;
+        used += shown[i] ? all[i].width : 0;
+    }
+    for (int i = HW_TOP_COLUMNS; i-- > 0 && used + 2 + LEAST_NAME > width;)
+        if (shown[i] && i != sorted) {
+            shown[i] = false;
+            used -= all[i].width;
+        }
+    used = 0;
+    for (int i = 0; i < HW_TOP_COLUMNS; i++)
+        screen->columns_end[i] = shown[i] ? (used += all[i].width) : 0;
+    return used + 2;
+}
+
+/* Returns the column of names. MARKED: the column whose heading has an arrow, or -1. */
+static int draw_heading(struct hw_top_screen *screen, struct hw_canvas *canvas, int line, const struct column *all,
+                        int sorted, int marked, const char *last)
+{
+    char text[LINE], growth[LINE];
+    int used = 0;
+    const int name = fit_columns(screen, all, sorted, canvas->width);
+    for (int i = 0; i < HW_TOP_COLUMNS; i++) {
+        const bool grows = all == columns && i == HW_TOP_GROWTH;
+        if (screen->columns_end[i])
+            used += snprintf(text + used, sizeof text - (size_t)used, "%*s%s", all[i].width - (marked == i),
+                             grows ? growth_title(&screen->history, growth) : all[i].title,
+                             marked != i ? "" : canvas->utf8 ? "\u2193" : "*");
     }
     snprintf(text + used, sizeof text - (size_t)used, "  %s", last);
-    bar(canvas, line, text);
-    return screen->columns_end[canvas->width < BLOCKS_LEAST ? HW_TOP_CHURN : HW_TOP_BLOCKS] + 2;
+    hw_canvas_bar(canvas, line, text);
+    return name;
 }
 
 static void draw_row(struct hw_top_screen *screen, struct hw_canvas *canvas, int line, uint32_t context, bool chosen)
@@ -344,17 +226,17 @@ static void draw_row(struct hw_top_screen *screen, struct hw_canvas *canvas, int
         if (!screen->columns_end[i])
             continue;
         const char *value = value_text(&screen->history, context, i, text);
-        column = print(canvas, line, column, i == screen->sort && !chosen ? HW_TOP_STRONG : plain, "%*s",
+        column = hw_canvas_print(canvas, line, column, i == screen->sort && !chosen ? HW_TOP_STRONG : plain, "%*s",
                        HW_RIGHT(columns[i].width, value));
     }
-    column = put(canvas, line, column, plain, "  ");
-    column = put(canvas, line, column, plain, label->function ? label->function : canvas->utf8 ? "\u2026" : "...");
+    column = hw_canvas_put(canvas, line, column, plain, "  ");
+    column = hw_canvas_put(canvas, line, column, plain, label->function ? label->function : canvas->utf8 ? "\u2026" : "...");
     if (label->place && *label->place)
-        column = print(canvas, line, column, faint, "  %s", label->place);
+        column = hw_canvas_print(canvas, line, column, faint, "  %s", label->place);
     if (label->caller && *label->caller && column + 8 < canvas->width)
-        column = print(canvas, line, column, faint, "  %s %s", canvas->utf8 ? "\u2190" : "<-", label->caller);
+        column = hw_canvas_print(canvas, line, column, faint, "  %s %s", canvas->utf8 ? "\u2190" : "<-", label->caller);
     if (chosen && column < canvas->width)
-        print(canvas, line, column, plain, "%*s", canvas->width - column, "");
+        hw_canvas_print(canvas, line, column, plain, "%*s", canvas->width - column, "");
     if (!label->function)
         want_label(screen, context);
 }
@@ -370,19 +252,42 @@ static void keep_chosen(struct hw_top_screen *screen, size_t lines)
         screen->first = screen->chosen - lines + 1;
 }
 
+/* Behind the rows, where there is room. */
+static void draw_not_shown(const struct hw_top_screen *screen, struct hw_canvas *canvas, int line,
+                           const struct not_shown *count)
+{
+    const size_t shown = (size_t)(screen->table_lines > 0 ? screen->table_lines : 0);
+    const size_t more = screen->once && count->wanted > shown ? count->wanted - shown : 0;
+    char text[LINE];
+    size_t used = 0;
+    const struct {
+        size_t count;
+        const char *why;
+    } parts[] = {{more, " more (--top)"},
+                 {count->zero, " with 0 in the sorted column"},
+                 {count->left_out, " left out by --ignore, --focus or rules"},
+                 {count->filtered, " not matching the filter"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].count)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s", used ? ", " : "Call stacks not shown: ",
+                                     HW_COUNT(parts[i].count), parts[i].why);
+    if (used)
+        hw_canvas_put(canvas, line, 0, HW_TOP_FAINT, text);
+}
+
 static bool draw_stacks(struct hw_top_screen *screen, struct hw_canvas *canvas, int line)
 {
-    const int heading = line++, lines = canvas->height - line - !screen->once;
+    const int heading = line++, lines = canvas->height - line - 1;
     const size_t wanted = screen->first + (size_t)(lines > 0 ? lines : 0) + 64;
-    const int name = draw_heading(screen, canvas, heading, "CALL STACK");
+    const int sort = (int)screen->sort, name = draw_heading(screen, canvas, heading, columns, sort, sort, "CALL STACK");
     const unsigned room = canvas->width > name ? (unsigned)(canvas->width - name) : 1;
     if (!room_for_labels(screen) || !HW_GROW(screen->rows, screen->row_room, wanted))
         return false;
     if (room != screen->label_columns)
         forget_labels(screen);
     screen->label_columns = room;
-    if (!hw_top_best(&screen->history, screen->sort, screen->rows, wanted, &screen->row_count,
-                     *screen->filter ? matches : NULL, screen))
+    const struct not_shown count = count_contexts(screen);
+    if (!hw_top_best(&screen->history, screen->sort, screen->rows, wanted, &screen->row_count, is_wanted, screen))
         return false;
     keep_chosen(screen, lines > 0 ? (size_t)lines : 1);
     for (int i = 0; i < lines && screen->first + (size_t)i < screen->row_count; i++) {
@@ -390,14 +295,19 @@ static bool draw_stacks(struct hw_top_screen *screen, struct hw_canvas *canvas, 
         draw_row(screen, canvas, line + i, screen->rows[row], row == screen->chosen && !screen->once);
     }
     if (!screen->row_count)
-        put(canvas, line, 2, HW_TOP_FAINT,
-            *screen->filter                                          ? "no call stack matches the filter"
+        hw_canvas_put(canvas, line, 2, HW_TOP_FAINT,
+            screen->unnamed_count                                    ? "names are being read"
+            : *screen->filter                                          ? "no call stack matches the filter"
+            : count.left_out                                         ? "all call stacks are left out"
             : screen->history.live->process.mode == HW_MODE_ALLOCATOR ? "allocator mode does not record live blocks by "
                                                                         "call stack"
             : screen->sort == HW_TOP_LIVE || screen->sort == HW_TOP_BLOCKS ? "nothing is allocated"
                                                                            : "nothing has changed");
     screen->table_line = line;
     screen->table_lines = lines;
+    const size_t shown = screen->row_count > screen->first ? screen->row_count - screen->first : 1;
+    if (lines > 0 && (screen->once || shown < (size_t)lines))
+        draw_not_shown(screen, canvas, line + (shown < (size_t)lines ? (int)shown : lines), &count);
     return true;
 }
 
@@ -446,9 +356,9 @@ static void thread_name(const struct hw_live_thread *thread, bool utf8, struct h
 static bool draw_threads(struct hw_top_screen *screen, struct hw_canvas *canvas, int line)
 {
     const struct hw_live *live = screen->history.live;
-    const int lines = canvas->height - line - 1 - !screen->once;
+    const struct hw_top_history *history = &screen->history;
+    const int heading = line++, lines = canvas->height - line - 1;
     struct hw_buffer name = {.data = NULL};
-    char text[LINE];
     if (!HW_GROW(screen->rows, screen->row_room, live->thread_count))
         return false;
     screen->row_count = 0;
@@ -457,19 +367,22 @@ static bool draw_threads(struct hw_top_screen *screen, struct hw_canvas *canvas,
             screen->rows[screen->row_count++] = i;
     qsort_r(screen->rows, screen->row_count, sizeof *screen->rows, by_rate, screen);
     keep_chosen(screen, lines > 0 ? (size_t)lines : 1);
-    snprintf(text, sizeof text, "%9s%10s%10s%14s%13s  %s", "ALLOCS/s", "FREES/s", "CHURN/s", "ALLOCATIONS", "OBTAINED",
-             "THREAD");
-    bar(canvas, line++, text);
+    draw_heading(screen, canvas, heading, thread_columns, screen->sort == HW_TOP_CHURN ? 2 : 0, -1, "THREAD");
     for (int i = 0; i < lines && screen->first + (size_t)i < screen->row_count; i++) {
         const uint32_t entry = screen->rows[screen->first + (size_t)i];
         const struct hw_live_thread *thread = &live->threads[entry];
-        const struct hw_top_history *history = &screen->history;
+        const bool chosen = screen->first + (size_t)i == screen->chosen && !screen->once;
+        const char *const values[HW_TOP_COLUMNS] = {
+            HW_TOP_RATE(thread_rate(history, entry, HW_TOP_ALLOCATIONS)), HW_TOP_RATE(thread_rate(history, entry, HW_TOP_BLOCKS)),
+            HW_TOP_BYTES_RATE(thread_rate(history, entry, HW_TOP_CHURN)), HW_MANY(thread->count.allocations),
+            HW_BYTES(thread->count.bytes)};
+        int column = 0;
+        for (int k = 0; k < HW_TOP_COLUMNS; k++)
+            if (screen->columns_end[k])
+                column = hw_canvas_print(canvas, line + i, column, chosen ? HW_TOP_CHOSEN : HW_TOP_PLAIN, "%*s",
+                               HW_RIGHT(thread_columns[k].width, values[k]));
         thread_name(thread, canvas->utf8, &name);
-        print(canvas, line + i, 0,
-              screen->first + (size_t)i == screen->chosen && !screen->once ? HW_TOP_CHOSEN : HW_TOP_PLAIN,
-              "%9s%10s%10s%14s%13s  %s", RATE(thread_rate(history, entry, HW_TOP_ALLOCATIONS)),
-              RATE(thread_rate(history, entry, HW_TOP_BLOCKS)), BYTES_RATE(thread_rate(history, entry, HW_TOP_CHURN)),
-              HW_MANY(thread->count.allocations), HW_BYTES(thread->count.bytes), hw_buffer_text(&name));
+        hw_canvas_print(canvas, line + i, column, chosen ? HW_TOP_CHOSEN : HW_TOP_PLAIN, "  %s", hw_buffer_text(&name));
     }
     screen->table_line = line;
     screen->table_lines = lines;
@@ -480,7 +393,35 @@ static bool draw_threads(struct hw_top_screen *screen, struct hw_canvas *canvas,
 
 /* ---- one stack, and help ---- */
 
-/* TEXT from line FIRST on. */
+/* How many bytes of TEXT go into a line of WIDTH columns: whole words where it can be. */
+static size_t part_of(const char *text, int width)
+{
+    const size_t size = strcspn(text, "\n"), most = width > 1 ? (size_t)width : 1;
+    if (size <= most)
+        return size;
+    for (size_t cut = most; cut > 0; cut--)
+        if (text[cut] == ' ' && text[cut - 1] != ' ')
+            return cut;
+    return most;
+}
+
+/* The lines of ASCII text FROM, for WIDTH columns: words that have no room stand in the next line, under the words. */
+static void wrap(const char *from, int width, struct hw_buffer *to)
+{
+    while (*from) {
+        const int indent = width > HELP_INDENT + LEAST_NAME ? HELP_INDENT : 4;
+        size_t size = part_of(from, width);
+        hw_buffer_add(to, "%.*s\n", (int)size, from);
+        for (from += size; *from && *from != '\n'; from += size) {
+            from += strspn(from, " ");
+            size = part_of(from, width - indent);
+            hw_buffer_add(to, "%*s%.*s\n", indent, "", (int)size, from);
+        }
+        from += *from == '\n';
+    }
+}
+
+/* TEXT from LINE on, scrolled by the chosen row. */
 static void draw_lines(struct hw_top_screen *screen, struct hw_canvas *canvas, int line, const char *text)
 {
     char part[4 * LINE];
@@ -495,7 +436,7 @@ static void draw_lines(struct hw_top_screen *screen, struct hw_canvas *canvas, i
         const size_t size = strcspn(text, "\n");
         snprintf(part, sizeof part, "%.*s", (int)(size < sizeof part ? size : sizeof part - 1), text);
         if (i >= screen->chosen && i - screen->chosen < lines)
-            put(canvas, line + (int)(i - screen->chosen), 0, HW_TOP_PLAIN, part);
+            hw_canvas_put(canvas, line + (int)(i - screen->chosen), 0, HW_TOP_PLAIN, part);
         text += size + (text[size] == '\n');
     }
 }
@@ -507,27 +448,32 @@ static bool draw_one(struct hw_top_screen *screen, struct hw_canvas *canvas, int
     char text[HW_HUMAN + 1];
     if (!room_for_labels(screen))
         return false;
-    print(canvas, line++, 0, HW_TOP_STRONG, "%s live in %s   %s",
+    const char *stack = screen->labels[context].stack;
+    stack = stack ? stack : "    names are being read\n";
+    if (canvas->height < LEAST_FACTS) {
+        draw_lines(screen, canvas, line, stack);
+        return true;
+    }
+    hw_canvas_print(canvas, line++, 0, HW_TOP_STRONG, "%s live in %s   %s",
           HW_BYTES(hw_not_negative(count->live_bytes)), HW_OF(hw_not_negative(count->live_blocks), "block"),
           screen->history.live->pool[context] ? "(a pool of the program: also in the blocks of its memory)" : "");
-    print(canvas, line++, 0, HW_TOP_PLAIN, "%s so far, %s   %s freed", HW_OF(count->allocations, "allocation"),
+    hw_canvas_print(canvas, line++, 0, HW_TOP_PLAIN, "%s so far, %s   %s freed", HW_OF(count->allocations, "allocation"),
           HW_BYTES(count->bytes), HW_OF(count->frees, "block"));
-    int column = print(canvas, line, 0, HW_TOP_PLAIN, "%s allocations/s",
+    int column = hw_canvas_print(canvas, line, 0, HW_TOP_PLAIN, "%s allocations/s",
                        value_text(&screen->history, context, HW_TOP_ALLOCATIONS, text));
-    column = print(canvas, line, column, HW_TOP_PLAIN, "   %s/s",
+    column = hw_canvas_print(canvas, line, column, HW_TOP_PLAIN, "   %s/s",
                    value_text(&screen->history, context, HW_TOP_CHURN, text));
-    print(canvas, line, column, HW_TOP_PLAIN, "   growth %s", value_text(&screen->history, context, HW_TOP_GROWTH, text));
+    hw_canvas_print(canvas, line, column, HW_TOP_PLAIN, "   growth %s", value_text(&screen->history, context, HW_TOP_GROWTH, text));
     line += 2;
-    const char *stack = screen->labels[context].stack;
-    draw_lines(screen, canvas, line, stack ? stack : "    names are being read\n");
+    draw_lines(screen, canvas, line, stack);
     return true;
 }
 
 static const char help[] = "  l g a c b   sort by live bytes, growth, allocations, churn, blocks\n"
                            "  Up Down     choose a row (also PgUp, PgDn, Home, End, the mouse)\n"
                            "  Enter       open the call stack of the row; Esc closes it\n"
-                           "  /           show only call stacks with a function, file or caller\n"
-                           "              whose name has this text; an empty text shows all\n"
+                           "  /           show only call stacks with a function or file whose name has this "
+                           "text; an empty text shows all\n"
                            "  t           threads, and back\n"
                            "  m           set a mark: growth is counted from here; u removes it\n"
                            "  w           plot: whole run, last 10 minutes, last minute\n"
@@ -537,14 +483,25 @@ static const char help[] = "  l g a c b   sort by live bytes, growth, allocation
                            "  LIVE        bytes of blocks that are not freed\n"
                            "  IN 10 s     how much LIVE changed in the last seconds\n"
                            "  ALLOCS/s    allocations a second\n"
-                           "  CHURN/s     bytes allocated a second\n";
+                           "  CHURN/s     bytes allocated a second\n"
+                           "  BLOCKS      blocks that are not freed\n"
+                           "\n"
+                           "  Threads: what each has done, whichever thread frees its blocks\n"
+                           "  FREES/s     blocks freed a second\n"
+                           "  ALLOCATIONS all allocations of the thread so far\n"
+                           "  OBTAINED    their bytes, freed since or not\n";
+
+static bool draw_help(struct hw_top_screen *screen, struct hw_canvas *canvas, int line)
+{
+    struct hw_buffer text = {.data = NULL};
+    wrap(help, canvas->width, &text);
+    draw_lines(screen, canvas, line, hw_buffer_text(&text));
+    const bool fine = !text.failed;
+    hw_buffer_free(&text);
+    return fine;
+}
 
 /* ---- all of it ---- */
-
-int hw_top_lines_around(const struct hw_top_screen *screen, int height)
-{
-    return 3 + (height >= PLOT_LEAST ? PLOT_LINES : 0) + 1 + !screen->once;
-}
 
 static void draw_last_line(const struct hw_top_screen *screen, struct hw_canvas *canvas)
 {
@@ -552,38 +509,41 @@ static void draw_last_line(const struct hw_top_screen *screen, struct hw_canvas 
         [HW_TOP_CALL_STACKS] = "q quit  Enter stack  / filter  l g a c sort  t threads  m mark  p pause  ? help",
         [HW_TOP_THREADS] = "q quit  t call stacks  a c sort  p pause  w time  ? help",
         [HW_TOP_ONE_STACK] = "Esc back  Up Down scroll  q quit",
-        [HW_TOP_HELP] = "Esc back  q quit"};
+        [HW_TOP_HELP] = "Esc back  Up Down scroll  q quit"};
     char text[LINE];
     const int line = canvas->height - 1;
     if (screen->entry) {
         snprintf(text, sizeof text, "filter: %s_", screen->entry);
-        bar(canvas, line, text);
+        hw_canvas_bar(canvas, line, text);
     } else if (screen->message || screen->trouble) {
-        print(canvas, line, 0, HW_TOP_ALERT, "%s", screen->message ? screen->message : screen->trouble);
+        hw_canvas_print(canvas, line, 0, HW_TOP_ALERT, "%s", screen->message ? screen->message : screen->trouble);
     } else if (*screen->filter && screen->page == HW_TOP_CALL_STACKS) {
         snprintf(text, sizeof text, "filter \"%s\"  / change  Esc show all  ? help", screen->filter);
-        bar(canvas, line, text);
+        hw_canvas_bar(canvas, line, text);
     } else {
-        bar(canvas, line, keys[screen->page]);
+        hw_canvas_bar(canvas, line, keys[screen->page]);
     }
 }
 
 bool hw_top_draw(struct hw_top_screen *screen, struct hw_canvas *canvas)
 {
-    bool fine = true;
     screen->failed = false;
     screen->unnamed_count = 0;
     screen->table_lines = 0;
-    draw_title(screen, canvas);
-    int line = draw_totals(screen, canvas);
+    if (canvas->width < LEAST_WIDTH || canvas->height < HW_TOP_LEAST_HEIGHT) {
+        hw_canvas_put(canvas, 0, 0, HW_TOP_PLAIN, canvas->width < 25 ? "too small" : "the terminal is too small");
+        return true;
+    }
+    bool fine = hw_top_draw_title(screen, canvas);
+    int line = hw_top_draw_totals(screen, canvas);
     if (screen->page == HW_TOP_HELP) {
-        draw_lines(screen, canvas, line + 1, help);
+        fine &= draw_help(screen, canvas, line + (canvas->height >= LEAST_FACTS));
     } else if (screen->page == HW_TOP_ONE_STACK) {
-        fine = draw_one(screen, canvas, line);
+        fine &= draw_one(screen, canvas, line);
     } else {
-        if (canvas->height >= PLOT_LEAST && canvas->width > 2 * PLOT_LABEL) {
-            fine = draw_plot(screen, canvas, line);
-            line += PLOT_LINES;
+        if ((canvas->height >= PLOT_LEAST || screen->once)) {
+            fine &= hw_top_draw_plot(screen, canvas, line);
+            line += HW_TOP_PLOT_LINES;
         }
         fine &= screen->page == HW_TOP_THREADS ? draw_threads(screen, canvas, line) : draw_stacks(screen, canvas, line);
     }

@@ -4,6 +4,7 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +36,33 @@ void hw_top_read(struct hw_top_screen *screen)
     }
     screen->trouble = hw_live_read(history->live, &error) ? NULL : error.message;
     hw_top_after(history);
+}
+
+bool hw_top_follow(struct hw_top_screen *screen, const struct hw_top_options *options)
+{
+    static struct hw_error error;
+    static char message[PATH_MAX + 64];
+    struct hw_live *old = screen->history.live;
+    if (!old->replaced)
+        return false;
+    struct hw_live *next = options->follow(old->pid, &error);
+    if (!next) {
+        screen->trouble = error.message;
+        return false;
+    }
+    const struct hw_top_screen before = *screen;
+    hw_top_screen_free(screen);
+    *screen = (struct hw_top_screen){.history.live = next,
+                                     .page = before.page == HW_TOP_THREADS ? HW_TOP_THREADS : HW_TOP_CALL_STACKS,
+                                     .sort = before.sort,
+                                     .window = before.window,
+                                     .selective = before.selective};
+    snprintf(screen->filter, sizeof screen->filter, "%s", before.filter);
+    hw_live_close(old);
+    snprintf(message, sizeof message, "the process executed another program, whose profile is %s", next->path);
+    screen->message = message;
+    hw_top_read(screen);
+    return true;
 }
 
 /* ---- names, by a thread of their own ---- */
@@ -71,6 +99,7 @@ static struct hw_label_request *request_of(const struct hw_top_screen *screen, c
         request->stacks = stack;
         request->utf8 = utf8;
         request->symbolised = screen->symbolised;
+        snprintf(request->filter, sizeof request->filter, "%s", screen->filter);
     }
     return request;
 }
@@ -145,9 +174,14 @@ static bool draw(struct hw_top_screen *screen, bool utf8)
 static bool begin_terminal(bool color, struct hw_error *error)
 {
     const char *term = getenv("TERM");
-    if (!newterm(NULL, stdout, stdin)) {
-        hw_error_set(error, "this terminal (TERM=%s) is not known; heapwise top --once prints the table",
-                     term ? term : "");
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    if (!screen || !tigetstr("cup")) {
+        if (screen) {
+            endwin();
+            delscreen(screen);
+        }
+        hw_error_set(error, "this terminal (TERM=%s) %s; heapwise top --once prints the table", term ? term : "",
+                     screen ? "cannot put text at a place" : "is not known");
         return false;
     }
     cbreak();
@@ -321,23 +355,6 @@ static bool take_key(struct hw_top_screen *screen, char *entry, int key)
     return true;
 }
 
-/* The process has become another program (exec), whose profile is another file. */
-static void follow(struct hw_top_screen *screen, const struct hw_top_options *options)
-{
-    struct hw_live *old = screen->history.live;
-    struct hw_live *next = old->running || !old->pid || !options->follow ? NULL : options->follow(old->pid);
-    if (!next)
-        return;
-    const struct hw_top_screen before = *screen;
-    hw_top_screen_free(screen);
-    *screen = (struct hw_top_screen){
-        .name = before.name, .sort = before.sort, .window = before.window, .history.live = next};
-    snprintf(screen->filter, sizeof screen->filter, "%s", before.filter);
-    hw_live_close(old);
-    screen->message = "the process runs another program now";
-    hw_top_read(screen);
-}
-
 static volatile sig_atomic_t ended_by; /* a signal */
 
 static void note_signal(int number)
@@ -378,10 +395,10 @@ bool hw_top_run(struct hw_top_screen *screen, const struct hw_top_options *optio
         if (now_ns(CLOCK_MONOTONIC) < next)
             continue;
         const uint64_t start = now_ns(CLOCK_THREAD_CPUTIME_ID);
-        if (!screen->paused && screen->history.live->running) {
+        if (!screen->paused && (screen->history.live->running || screen->history.live->replaced)) {
             hw_top_read(screen);
             if (!namer.busy)
-                follow(screen, options);
+                hw_top_follow(screen, options);
             fine = fine && draw(screen, options->utf8);
         }
         const uint64_t cost = (now_ns(CLOCK_THREAD_CPUTIME_ID) - start) * COST_FACTOR;
@@ -440,9 +457,9 @@ bool hw_top_print(struct hw_top_screen *screen, const struct hw_top_options *opt
 {
     struct paper paper = {.canvas = {.width = (int)width, .utf8 = options->utf8, .put = put_on_paper}};
     screen->once = true;
-    paper.canvas.height = (int)rows + hw_top_lines_around(screen, 24);
-    if (paper.canvas.height < 24)
-        paper.canvas.height = 24;
+    const struct hw_live *live = screen->history.live;
+    const size_t most = (live->context_count > live->thread_count ? live->context_count : live->thread_count) + 1;
+    paper.canvas.height = (int)(rows < most ? rows : most) + HW_TOP_AROUND;
     paper.lines = calloc((size_t)paper.canvas.height, sizeof *paper.lines);
     bool fine = paper.lines && draw_on_paper(screen, &paper);
     /* With a filter names of more and more call stacks are asked for. */

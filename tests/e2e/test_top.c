@@ -47,19 +47,28 @@ static void wait_for_file(const struct program *program, const char *name)
     free(path);
 }
 
-static struct program start(const char *more_options)
+/* NEXT: a directory below, which the program executes itself with, or NULL. */
+static struct program start_next(const char *next)
 {
     struct program program = {.directory = make_directory()};
     char options[4300], preload[4300];
     program.profile = join_path(program.directory, "live.hwprof");
-    snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s%s", program.profile, more_options);
+    char *next_path = next ? join_path(program.directory, next) : NULL;
+    assert_true(!next || mkdir(next_path, 0700) == 0);
+    snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s", program.profile);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
     const char *const environment[] = {options, preload, NULL};
-    const char *const argv[] = {need_program("top"), program.directory, NULL};
+    const char *const argv[] = {need_program("top"), program.directory, next_path, NULL};
     program.process = run_start(argv, &(struct run_options){.environment = environment});
     snprintf(program.pid, sizeof program.pid, "%d", (int)program.process.pid);
     wait_for_file(&program, "kept");
+    free(next_path);
     return program;
+}
+
+static struct program start(void)
+{
+    return start_next(NULL);
 }
 
 static void end(struct program *program)
@@ -99,12 +108,20 @@ static char *top_once(const char *what, const char *option, const char *value)
     return text;
 }
 
+static size_t count_lines_with(const char *text, const char *part)
+{
+    size_t lines = 0;
+    for (const char *found = text; (found = strstr(found, part)); lines++)
+        found += strcspn(found, "\n");
+    return lines;
+}
+
 /* ---- once ---- */
 
 static void test_numbers(void **state)
 {
     (void)state;
-    struct program program = start("");
+    struct program program = start();
     char *text = top_once(program.pid, NULL, NULL);
     assert_contains(line_with(text, "keep"), "97.7 KiB"); /* 500 of 200 */
     assert_contains(line_with(text, "keep"), "500  keep  top.c:");
@@ -126,6 +143,25 @@ static void test_numbers(void **state)
     assert_contains(text, "grow_more");
     assert_lacks(text, "keep");
     free(text);
+    text = top_once(program.profile, "--filter", "STEPS"); /* neither the function nor its caller */
+    assert_contains(text, "grow_more");
+    assert_lacks(text, "  keep  ");
+    free(text);
+    text = top_once(program.profile, "--ignore", "^steps$");
+    assert_contains(text, "  keep  ");
+    assert_lacks(text, "unknown call stack");
+    assert_lacks(text, "grow_more");
+    assert_contains(text, "left out by --ignore");
+    free(text);
+    text = top_once(program.profile, "--focus", "^steps$");
+    assert_contains(text, "grow_more");
+    assert_lacks(text, "  keep  ");
+    assert_lacks(text, "unknown call stack");
+    free(text);
+    text = top_once(program.profile, "--top", "1");
+    assert_int_equal(count_lines_with(text, "  top.c:"), 1);
+    assert_contains(text, "more (--top)");
+    free(text);
     text = top_once(program.profile, "--filter", "nobody");
     assert_contains(text, "no call stack matches the filter");
     free(text);
@@ -145,7 +181,7 @@ static void assert_last_numbers(const char *profile)
 static void test_ended(void **state)
 {
     (void)state;
-    struct program program = start("");
+    struct program program = start();
     make_file(&program, "grow");
     make_file(&program, "churn");
     make_file(&program, "end");
@@ -180,7 +216,7 @@ static void test_refused(void **state)
     fputs("no profile", file);
     fclose(file);
     snprintf(pid, sizeof pid, "%d", (int)getpid());
-    assert_refused((const char *const[]){"top", NULL}, "which FILE?");
+    assert_refused((const char *const[]){"top", NULL}, "which PID or FILE?");
     assert_refused((const char *const[]){"top", "--once", "a", "b", NULL}, "one process or profile at a time");
     assert_refused((const char *const[]){"top", "--once", "missing.hwprof", NULL}, "cannot open 'missing.hwprof'");
     assert_refused((const char *const[]){"top", "--once", test_directory, NULL}, "is not a file");
@@ -345,7 +381,7 @@ static int wait_for_end(struct terminal *terminal)
 static void test_terminal(void **state)
 {
     (void)state;
-    struct program program = start("");
+    struct program program = start();
     struct terminal terminal;
     open_terminal(&terminal,
                   (const char *const[]){heapwise_path(), "top", "--interval", "0.1", program.pid, NULL});
@@ -383,11 +419,69 @@ static void test_terminal(void **state)
     end(&program);
 }
 
+/* The process executes another program: a table that is open goes on with the new profile. */
+static void test_exec(void **state)
+{
+    (void)state;
+    struct program program = start_next("next");
+    struct program next = {.directory = join_path(program.directory, "next")};
+    struct terminal terminal;
+    open_terminal(&terminal,
+                  (const char *const[]){heapwise_path(), "top", "--interval", "0.1", program.profile, NULL});
+    wait_for_text(&terminal, "keep  top.c:", true);
+    make_file(&program, "exec");
+    wait_for_text(&terminal, "the process executed another program", true);
+    wait_for_file(&next, "kept");
+    make_file(&next, "grow");
+    wait_for_text(&terminal, "grow_more  top.c:", true);
+    assert_contains(screen_of(&terminal), "running for");
+    char *text = top_once(program.profile, NULL, NULL);
+    assert_contains(text, "became another program by exec after");
+    assert_lacks(text, "grow_more");
+    free(text);
+    text = top_once(program.pid, NULL, NULL);
+    assert_contains(text, "running for");
+    assert_contains(text, "grow_more");
+    free(text);
+    make_file(&next, "churn");
+    make_file(&next, "end");
+    wait_for_text(&terminal, "ended with exit code 3", true);
+    press(&terminal, "q");
+    assert_int_equal(wait_for_end(&terminal), 0);
+    free(next.directory);
+    end(&program);
+}
+
+/* A terminal that cannot place text, and an output that takes none. */
+static void test_no_output(void **state)
+{
+    (void)state;
+    struct program program = start();
+    struct terminal terminal;
+    open_terminal(&terminal,
+                  (const char *const[]){"/usr/bin/env", "TERM=dumb", heapwise_path(), "top", program.pid, NULL});
+    wait_for_text(&terminal, "(TERM=dumb) cannot put text at a place", true);
+    const int status = wait_for_end(&terminal);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 2);
+    if (access("/dev/full", W_OK) != 0) {
+        end(&program);
+        SKIP("/dev/full cannot be written to");
+    }
+    char command[8800];
+    snprintf(command, sizeof command, "'%s' top --once --interval 0.1 %s > /dev/full", heapwise_path(), program.pid);
+    struct run_result result = run((const char *const[]){"/bin/sh", "-c", command, NULL}, NULL);
+    assert_exit(&result, 2, "heapwise top > /dev/full");
+    assert_int_equal(count_lines_with(result.err, "cannot write"), 1);
+    run_result_free(&result);
+    end(&program);
+}
+
 /* A narrow and low terminal, a resize, a signal. */
 static void test_small(void **state)
 {
     (void)state;
-    struct program program = start("");
+    struct program program = start();
     struct terminal terminal;
     open_terminal(&terminal,
                   (const char *const[]){heapwise_path(), "top", "--interval", "0.1", program.profile, NULL});
@@ -404,4 +498,5 @@ static void test_small(void **state)
 }
 
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_numbers), cmocka_unit_test(test_ended), cmocka_unit_test(test_refused),
-          cmocka_unit_test(test_terminal), cmocka_unit_test(test_small))
+          cmocka_unit_test(test_terminal), cmocka_unit_test(test_exec), cmocka_unit_test(test_no_output),
+               cmocka_unit_test(test_small))

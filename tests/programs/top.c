@@ -3,7 +3,9 @@
  *   at once  500 blocks of 200 bytes by keep(), file "kept"
  *   grow     100 blocks of 1000 bytes by grow_more(), file "grown"
  *   churn    200 blocks of 5000 bytes are obtained and freed by churn(), file "churned"
- *   end      ends with exit code 3 */
+ *   end      ends with exit code 3
+ *
+ * top.c DIRECTORY NEXT: 500 blocks as above, and when the file "exec" is made it executes itself with NEXT alone. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +27,12 @@ static NOINLINE void keep(void)
 static NOINLINE void grow_more(void)
 {
     kept[count++] = malloc(1000);
+}
+
+static NOINLINE void grow_often(void)
+{
+    for (int i = 0; i < 100; i++)
+        grow_more();
 }
 
 static NOINLINE void churn(void)
@@ -59,8 +67,7 @@ static void *steps(void *closure)
 {
     (void)closure;
     wait_for("grow");
-    for (int i = 0; i < 100; i++)
-        grow_more();
+    grow_often();
     say("grown");
     wait_for("churn");
     for (int i = 0; i < 200; i++)
@@ -79,6 +86,12 @@ int main(int argc, char **argv)
     directory = argv[1];
     for (int i = 0; i < 500; i++)
         keep();
+    if (argc > 2) {
+        say("kept");
+        wait_for("exec");
+        execl(argv[0], argv[0], argv[2], (char *)NULL);
+        return 2;
+    }
     if (pthread_create(&thread, NULL, steps, NULL))
         return 2;
     pthread_setname_np(thread, "stepper");

@@ -251,7 +251,9 @@ static uint64_t read_rss(pid_t pid)
 static void read_state(struct hw_live *live)
 {
     struct timespec now;
-    live->running = runs(live);
+    const bool lives = runs(live);
+    live->running = lives && hw_process_writes((uint32_t)live->pid, live->process.start_time_jiffies, live->fd, live->path);
+    live->replaced = lives && !live->running;
     live->rss_bytes = 0;
     live->time_ns = hw_process_ns(&live->process, live->process.end_tick);
     if (!live->running)
@@ -317,7 +319,10 @@ struct hw_live *hw_live_open(int fd, const char *path, pid_t pid, struct hw_erro
         hw_live_close(live);
         return NULL;
     }
-    if (pid || hw_process_writes(live->process.pid, live->process.start_time_jiffies, fd, path))
+    /* Dumps and merged files are of processes that run or ran, but no process writes them. */
+    const uint32_t others = HW_PROCESS_DUMP | HW_PROCESS_MERGED | HW_PROCESS_LLVM;
+    if (pid || (!(live->process.flags & others) &&
+                hw_process_writes(live->process.pid, live->process.start_time_jiffies, fd, path)))
         live->pid = pid ? pid : (pid_t)live->process.pid;
     return live;
 }
