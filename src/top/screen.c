@@ -265,7 +265,7 @@ static void draw_not_shown(const struct hw_top_screen *screen, struct hw_canvas 
         const char *why;
     } parts[] = {{more, " more (--top)"},
                  {count->zero, " with 0 in the sorted column"},
-                 {count->left_out, " left out by --ignore, --focus or rules"},
+                 {count->left_out, " by --ignore or --focus"},
                  {count->filtered, " not matching the filter"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count)

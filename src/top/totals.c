@@ -34,7 +34,7 @@ static void add_state(const struct hw_live *live, bool utf8, struct hw_buffer *o
     const struct hw_process_info *process = &live->process;
     const char *time = HW_NS(live->time_ns, utf8);
     if (process->flags & HW_PROCESS_LLVM) {
-        hw_buffer_add(out, "made from a heap profile of LLVM's");
+        hw_buffer_add(out, "made from an LLVM heap profile");
         return;
     }
     if (process->flags & HW_PROCESS_MERGED) {

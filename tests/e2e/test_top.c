@@ -151,7 +151,7 @@ static void test_numbers(void **state)
     assert_contains(text, "  keep  ");
     assert_lacks(text, "unknown call stack");
     assert_lacks(text, "grow_more");
-    assert_contains(text, "left out by --ignore");
+    assert_contains(text, "by --ignore or --focus");
     free(text);
     text = top_once(program.profile, "--focus", "^steps$");
     assert_contains(text, "grow_more");
