@@ -155,11 +155,14 @@ static bool show(struct top *top, struct hw_live *live, struct hw_error *error)
     if (fine && top->once) {
         if (live->running)
             read_again(&screen, top->interval_ms);
-        if (hw_top_follow(&screen, &options))
+        const char *trouble = screen.trouble;
+        if (!trouble && hw_top_follow(&screen, &options)) { /* else the numbers are those of before, and the title says so */
             read_again(&screen, top->interval_ms);
-        if (screen.trouble)
-            hw_error_set(error, "%s", screen.trouble);
-        fine = !screen.trouble && hw_top_print(&screen, &options, reporting->report.width, reporting->report.top, error);
+            trouble = screen.trouble;
+        }
+        if (trouble)
+            hw_error_set(error, "%s", trouble);
+        fine = !trouble && hw_top_print(&screen, &options, reporting->report.width, reporting->report.top, error);
     } else if (fine) {
         fine = hw_top_run(&screen, &options, error);
     }

@@ -46,12 +46,12 @@ static void add_state(const struct hw_live *live, bool utf8, struct hw_buffer *o
         hw_buffer_add(out, "running for %s", time);
     else if (process->exit_kind == HW_EXIT_EXEC)
         hw_buffer_add(out, "became another program by exec after %s", time);
-    else if (live->replaced)
-        hw_buffer_add(out, "no longer writes this profile since %s", time);
     else if (process->exit_kind == HW_EXIT_CODE)
         hw_buffer_add(out, "ended with exit code %d after %s", (int)process->exit_value, time);
     else if (process->exit_kind == HW_EXIT_SIGNAL)
         hw_buffer_add(out, "ended by signal %d after %s", (int)process->exit_value, time);
+    else if (live->replaced)
+        hw_buffer_add(out, "no longer writes this profile since %s", time);
     else if (process->flags & HW_PROCESS_DUMP)
         hw_buffer_add(out, "dumped while it was running, after %s", time);
     else
