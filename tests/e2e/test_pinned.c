@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "support/recording.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,67 @@ static void test_known_layout(void **state)
     assert_int_equal(number(heap, "free_bytes"), free_bytes);
     assert_int_equal(blocks, own_blocks);
     assert_in_range(own_pages, pages, pages + 2); /* a page of both counts twice */
+    recording_free(&recording);
+}
+
+static int64_t sql_number(sqlite3 *database, const char *text)
+{
+    sqlite3_stmt *query;
+    assert_int_equal(sqlite3_prepare_v2(database, text, -1, &query, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(query), SQLITE_ROW);
+    const int64_t value = sqlite3_column_int64(query, 0);
+    sqlite3_finalize(query);
+    return value;
+}
+
+/* The tables are the JSON report. */
+static void test_sqlite(void **state)
+{
+    static const char *const pinned[] = {"--pinned", NULL};
+    const char *const argv[] = {need_program("pinned"), NULL};
+    const struct record_options options = {.arguments = pinned};
+    struct recording recording = record_and_load(argv, &options);
+    char *file = join_path(recording.directory, "pinned.sqlite");
+    const char *const export[] = {"export", "--format", "sqlite", "-o", file, recording.files[0], NULL};
+    struct run_result result = heapwise(export, NULL);
+    assert_exit(&result, 0, "export");
+    run_result_free(&result);
+    sqlite3 *database;
+    assert_int_equal(sqlite3_open_v2(file, &database, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    const json_t *heap = json_object_get(recording.report, "heap_pages"), *occupancy;
+    static const char *const sums[] = {"blocks",     "requested_bytes", "absent_bytes", "resident_bytes",
+                                       "live_pages", "free_bytes",      "kept_bytes"};
+    char text[300];
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        snprintf(text, sizeof text, "SELECT %s FROM heap_pages", sums[i]);
+        assert_int_equal(sql_number(database, text), number(heap, sums[i]));
+    }
+    assert_int_equal(sql_number(database, "SELECT count(*) FROM heap_pages"), 1);
+    assert_int_equal(sql_number(database, "SELECT sum(bytes_pinned) FROM pinned"), number(heap, "free_bytes"));
+    size_t i;
+    json_t *pin, *row;
+    json_array_foreach(json_object_get(recording.report, "pinned"), i, pin)
+    {
+        static const char *const keys[] = {"bytes_pinned", "pages",      "blocks",
+                                           "own_bytes",    "sole_pages", "sole_free_bytes"};
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            snprintf(text, sizeof text, "SELECT %s FROM pinned WHERE context_id = %lld", keys[k],
+                     (long long)number(pin, "context"));
+            assert_int_equal(sql_number(database, text), number(pin, keys[k]));
+        }
+    }
+    assert_int_equal(sql_number(database, "SELECT count(*) FROM pinned JOIN contexts ON contexts.id = context_id"), i);
+    occupancy = json_object_get(heap, "occupancy");
+    json_array_foreach(occupancy, i, row)
+    {
+        snprintf(text, sizeof text,
+                 "SELECT resident_bytes FROM page_occupancy WHERE unit = '%s' AND percent_at_most = %lld",
+                 json_string_value(json_object_get(row, "unit")), (long long)number(row, "percent_at_most"));
+        assert_int_equal(sql_number(database, text), number(row, "resident_bytes"));
+    }
+    assert_int_equal(sql_number(database, "SELECT count(*) FROM page_occupancy"), json_array_size(occupancy));
+    sqlite3_close(database);
+    free(file);
     recording_free(&recording);
 }
 
@@ -159,11 +221,9 @@ static void test_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_layout),
-        cmocka_unit_test(test_not_asked_for),
-        cmocka_unit_test(test_arena_frees_what_is_predicted),
-        cmocka_unit_test(test_parts_of_rss),
-        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_known_layout),  cmocka_unit_test(test_sqlite),
+        cmocka_unit_test(test_not_asked_for), cmocka_unit_test(test_arena_frees_what_is_predicted),
+        cmocka_unit_test(test_parts_of_rss),  cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

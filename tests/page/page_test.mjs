@@ -461,7 +461,7 @@ test('overview: lost blocks, where they were searched for', async () => {
     }
 });
 
-const allViews = ['overview', 'flame', 'flame?shape=inverted', 'contexts', 'contexts?by=function', 'sandwich?f=main', 'changes', 'hot', 'structs', 'blocks', 'allocator', 'memory', 'keeps'];
+const allViews = ['overview', 'flame', 'flame?shape=inverted', 'contexts', 'contexts?by=function', 'sandwich?f=main', 'changes', 'hot', 'structs', 'blocks', 'allocator', 'memory', 'keeps', 'pinned'];
 
 test('every kind of profile opens in every view', async () => {
     if (!compiled('one', 'one.c') || !compiled('stripped', 'samples.c', '-s'))
@@ -596,13 +596,13 @@ test('sizes: bars are those of the report, and list their places', async () => {
 
 test('views without data say what would bring it', async () => {
     const page = await open(browser, perlPage);
-    for (const [key, words] of [['hot', 'heapwise cc'], ['structs', '--fields'], ['blocks', '--granule=8'], ['allocator', '--mode allocator'], ['keeps', '--keeps']]) {
+    for (const [key, words] of [['hot', 'heapwise cc'], ['structs', '--fields'], ['blocks', '--granule=8'], ['allocator', '--mode allocator'], ['keeps', '--keeps'], ['pinned', '--pinned']]) {
         await go(page, `#/${key}`);
         assert.ok((await text(page, '.empty')).includes(words), key);
     }
     await shoot(page, 'without-data');
     const empty = await open(browser, makePage('empty', stream(simpleParts({ format: 1, process: {}, totals: {} }, []))));
-    for (const key of ['overview', 'flame', 'contexts', 'hot', 'structs', 'blocks', 'allocator', 'memory', 'keeps'])
+    for (const key of ['overview', 'flame', 'contexts', 'hot', 'structs', 'blocks', 'allocator', 'memory', 'keeps', 'pinned'])
         await go(empty, `#/${key}`);
     assert.deepEqual(empty.trouble, []);
     await empty.context().close();
@@ -1428,6 +1428,37 @@ async function unharmed(page) {
     assert.equal(await page.locator('main script, main b, main i:not([class]):not(:empty)').count(), 0);
     assert.deepEqual(page.trouble, []);
 }
+
+/* ---- what keeps pages resident ---- */
+
+test('pinned: sums, how full pages are, and places by what they pin', async () => {
+    const programs = path.join(source, 'tests/programs');
+    if (!compiled('arena', '../programs/arena.c', '-I', programs))
+        return console.log('  not looked at: clang cannot build it');
+    run(heapwise, 'record', '-q', '-f', '--pinned', '-o', 'arena.hwprof', '--', './arena');
+    const made = report('arena');
+    if (!made.heap_pages)
+        return console.log('  not looked at: pages were not examined');
+    const pins = made.pinned.filter((each) => each.bytes_pinned);
+    const says = (where, value) => where.includes(shownBytes(value)) || where.includes(shownBytes(value - 1)); // between two numbers
+    const page = await open(browser, view('arena'), {}, '#/pinned');
+    const all = await text(page, 'main');
+    for (const key of ['requested_bytes', 'free_bytes', 'resident_bytes'])
+        assert.ok(says(all, made.heap_pages[key]), key);
+    for (const { resident_bytes } of made.heap_pages.occupancy.filter((each) => each.resident_bytes))
+        assert.ok(says(all, resident_bytes), String(resident_bytes));
+    const rows = await page.locator('.owners tbody tr').allInnerTexts();
+    assert.equal(rows.length, pins.length);
+    for (const [index, pin] of pins.entries())
+        assert.ok(says(rows[index], pin.bytes_pinned) && rows[index].includes(pin.pages.toLocaleString('en-US')), rows[index]);
+    assert.ok(rows.some((each) => each.includes('new_session')));
+    await shoot(page, 'pinned');
+    /* A place leads to its call stack. */
+    await page.locator('.owners tbody a', { hasText: 'new_session' }).first().click();
+    await frame(page);
+    assert.match(page.url(), new RegExp(`#/contexts.*at=\\d+`));
+    return page;
+});
 
 /* ---- who keeps the memory ---- */
 

@@ -16,6 +16,7 @@ import { keeps } from './keeps';
 import { memory } from './memory';
 import { Dumps } from './moments';
 import { overview } from './overview';
+import { pinned } from './pinned';
 import { sandwich } from './sandwich';
 import { source } from './source_view';
 import * as state from './state';
@@ -64,7 +65,7 @@ async function main(): Promise<void> {
         });
         if (!enough() || !page.profile.begun)
             await page.rest;
-        const views = [overview, flame, contexts, sandwich, hot, structs, blocks, allocator, source, sizes, memory, keeps];
+        const views = [overview, flame, contexts, sandwich, hot, structs, blocks, allocator, source, sizes, memory, keeps, pinned];
         start(page, compared ? [...views.slice(0, 4), comparison, ...views.slice(4)] : views, root);
         await page.rest;
         root.removeAttribute('aria-busy');

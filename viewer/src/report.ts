@@ -217,6 +217,30 @@ export interface Speedup {
     high: number;
 }
 
+/* What keeps pages resident: of one place, and of all. */
+export interface Pin {
+    context: number;
+    pages: number;
+    bytes_pinned: number;
+    occupancy_percent: number;
+    blocks: number;
+    own_bytes: number;
+    sole_pages: number;
+}
+
+export interface HeapPages {
+    blocks: number;
+    live_pages: number;
+    requested_bytes: number;
+    rounding_bytes?: Maybe<number>;
+    header_bytes?: Maybe<number>;
+    absent_bytes: number;
+    free_bytes: number;
+    kept_bytes: number;
+    resident_bytes: number;
+    occupancy?: { unit: string; percent_at_most: number; pieces: number; resident_bytes: number; live_bytes: number }[];
+}
+
 export interface Report {
     regions?: Region[];
     marks?: Mark[];
@@ -261,4 +285,6 @@ export interface Report {
     not_observed?: string[];
     leaks?: { class: string; blocks: number; bytes: number }[];
     leak_search?: Maybe<object>;
+    pinned?: Maybe<Pin[]>;
+    heap_pages?: Maybe<HeapPages>;
 }
