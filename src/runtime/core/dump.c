@@ -24,6 +24,7 @@
 #define DUMPS_MOST  1000000u
 #define EXTENTS     (HW_POOL_COUNT + 1)
 #define RETRY_TICKS 2500000u /* about a millisecond */
+#define REST        3        /* times as long as a dump took, the program goes on before the next periodic one */
 
 static struct {
     struct hw_lock lock; /* one dump or reset at a time; taken before hw_runtime.lock */
@@ -486,6 +487,17 @@ uint64_t hw_dump_due_tick(uint64_t tick)
     return due < soon ? due : soon;
 }
 
+/* A dump took from BEGIN to END: the program gets REST times as long before the next periodic one, else a short
+ * interval leaves nothing for it. Lock held. */
+static void rest_after(uint64_t end, uint64_t begin)
+{
+    const uint64_t interval = hw_options.dump_interval_ns, due = end + REST * (end - begin);
+    if (due <= dump.next_ns)
+        return;
+    dump.next_ns += (due - dump.next_ns + interval - 1) / interval * interval;
+    hw_note(HW_NOTE_OTHER, "a periodic dump was put off: dumps take too long for this dump-interval");
+}
+
 static void examine_peak(void)
 {
     hw_contents_examine(HW_MOMENT_PEAK, hw_threads_stop());
@@ -511,6 +523,8 @@ void hw_dump_tick(struct hw_thread *thread)
         dump.next_ns += interval * ((now - dump.next_ns) / interval + 1);
     if (due || __atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST) || process->dump_request != process->dump_answer)
         serve();
+    if (due)
+        rest_after(hw_clock_monotonic_ns(), now);
     if (peak && hw_contents_due()) /* likewise */
         hw_arch_call_on_stack(stack + sizeof stack, examine_peak);
     hw_lock_drop(&dump.lock, old);
