@@ -30,7 +30,9 @@
  *     before the block began are dropped; accesses after its end are counted for the piece. A counter covers 64 (or 8)
  *     bytes of memory and belongs to the block that holds the first of these bytes. A block that does not begin and end
  *     at multiples of that may share counters with its neighbours: it is also counted under `not_owned`. Pools that
- * align their blocks are counted exactly.
+ *     align their blocks are counted exactly.
+ *
+ *     Programs that announce their blocks to Valgrind or AddressSanitizer: see annotations.h.
  *
  * Regions
  *

@@ -49,6 +49,7 @@ struct record {
     struct hw_view_arguments names;                                         /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth, exit_code, leaks; /* 0: not given */
     uint64_t contents_peak;
+    uint64_t requests; /* to Valgrind: 1 observed, 2 also answered */
     char **command;
     /* as found */
     bool no_output; /* stdout is closed */
@@ -102,6 +103,10 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "      --pinned          at the end and in dumps, record which blocks keep\n"
                            "                        pages resident that are mostly free; see them\n"
                            "                        with heapwise report --section pinned\n"
+                           "      --valgrind-requests[=answer]\n"
+                           "                        record blocks of the program's own allocators that it\n"
+                           "                        announces to Valgrind. answer: if the program\n"
+                           "                        asks, the answer is that Valgrind is there\n"
                            "      --exit-code=N     with --leaks: exit with N if blocks were lost, or could\n"
                            "                        not be searched for, and the program itself\n"
                            "                        exited with 0\n"
@@ -155,6 +160,12 @@ static bool take_leaks(void *leaks, const char *text, const struct hw_option *op
     return !text || strcmp(text, "mapped") == 0 || hw_option_unknown(option, text, "mapped");
 }
 
+static bool take_requests(void *requests, const char *text, const struct hw_option *option)
+{
+    *(uint64_t *)requests = text ? 2 : 1;
+    return !text || strcmp(text, "answer") == 0 || hw_option_unknown(option, text, "answer");
+}
+
 static bool take_contents(void *at, const char *text, const struct hw_option *option)
 {
     struct record *record = (struct record *)((char *)at - offsetof(struct record, contents));
@@ -198,6 +209,10 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_KEPT("contents-peak", 0, take_contents_peak, uint64_t, struct record, contents_peak),
     HW_OPTION_FLAG("no-samples", 0, struct record, no_samples),
     HW_OPTION_FLAG("pinned", 0, struct record, pinned),
+    {.name = "valgrind-requests",
+     .value = optional_argument,
+     .take = take_requests,
+     .at = HW_OPTION_AT(uint64_t, struct record, requests)},
     HW_OPTION_NUMBER("exit-code", 0, struct record, exit_code, 1, 255),
     HW_SUPPRESSION_OPTIONS(struct record, names),
     HW_OPTION_NUMBER("depth", 0, struct record, depth, 1, DEPTH_MOST),
@@ -223,6 +238,7 @@ static bool accept_together(const struct record *record)
                          : record->leaks        ? "--leaks"
                          : record->contents     ? "--contents"
                          : record->pinned       ? "--pinned"
+                         : record->requests     ? "--valgrind-requests"
                                                 : NULL;
     if (option)
         hw_say(
@@ -247,6 +263,10 @@ static bool accept_together(const struct record *record)
     if (!option && record->pinned && record->sample_bytes) {
         option = "--pinned";
         hw_say("record: %s cannot be combined with --sample-bytes: it needs every block", option);
+    }
+    if (!option && record->requests && record->sample_bytes) {
+        option = "--valgrind-requests";
+        hw_say("record: --valgrind-requests cannot be combined with --sample-bytes: pools are not sampled");
     }
     if (!option && record->names.suppressions.count && !record->exit_code) {
         option = "--suppressions";
@@ -317,6 +337,8 @@ static char *make_options(const struct record *record)
                 !record->no_samples, record->contents_peak);
     if (record->pinned)
         fputs(":pinned=1", out);
+    if (record->requests)
+        fprintf(out, ":valgrind-requests=%d", (int)record->requests);
     if (record->verbose)
         fputs(":verbose=1", out);
     if (fclose(out) != 0) {

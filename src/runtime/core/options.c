@@ -84,6 +84,8 @@ static const struct option {
      "0: with contents=1: no bytes of blocks in the profile"},
     {"pinned", OPTION_U32, &hw_options.pinned,
      "1: at the end and in dumps, record which blocks keep pages resident that are mostly free"},
+    {"valgrind-requests", OPTION_U32, &hw_options.valgrind_requests,
+     "1: record blocks that the program announces to Valgrind; 2: and answer that Valgrind is there"},
     {"block-table", OPTION_U32, &hw_options.block_table, NULL},
     {"dump-interval", OPTION_SECONDS, &hw_options.dump_interval_ns,
      "seconds (also 0.5) between dumps NAME.dumpN.hwprof; 0: none"},

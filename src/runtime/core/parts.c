@@ -78,6 +78,11 @@ static void start_contents(void)
         hw_fill_start();
 }
 
+static bool has_requests(void)
+{
+    return hw_options.valgrind_requests && !hw_runtime.weighted;
+}
+
 static bool has_pinned(void)
 {
     return hw_options.pinned != 0;
@@ -149,6 +154,8 @@ static const struct part parts[] = {
      .fork = hw_contents_restart,
      .forget_harvest = hw_contents_forget_dump,
      .reset = hw_contents_restart},
+    /* While there is one thread: before the last rows, which may start one. */
+    {.name = "requests to Valgrind", .on = has_requests, .start = hw_requests_start},
     {.name = "pages",
      .on = has_pinned,
      .start = hw_pages_start,

@@ -23,5 +23,8 @@ uintptr_t hw_block_starts_find(uintptr_t address);
 void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block);
 /* TEMPORARY: freed with no allocation between. */
 void hw_heap_pool_freed(struct hw_thread *thread, void *address, const struct hw_block *block, bool temporary);
+/* It stays the same block, of SIZE bytes from now on, at another address perhaps. */
+void hw_heap_pool_resized(struct hw_thread *thread, void *old_address, void *new_address, const struct hw_block *block,
+                          size_t size);
 
 #endif

@@ -621,6 +621,27 @@ static __attribute__((noinline)) void reallocated_to_nothing(struct hw_thread *t
         hw_access_realloc_end(thread);
 }
 
+/* Everything another size means to the MIB, but for the distributions; how many bytes more are live. */
+static int64_t add_resized(struct hw_mib *mib, struct hw_thread *thread, bool moved, uint64_t old_size, uint64_t size,
+                           uint64_t weight)
+{
+    mib->reallocations += weight;
+    if (moved) {
+        mib->realloc_moved += weight;
+        mib->realloc_moved_bytes += weight * (size < old_size ? size : old_size);
+    }
+    const int64_t growth = (int64_t)weight * ((int64_t)size - (int64_t)old_size);
+    if (growth > 0) {
+        mib->realloc_grown_bytes += (uint64_t)growth;
+        mib->bytes += (uint64_t)growth;
+    } else
+        mib->realloc_shrunk_bytes += (uint64_t)-growth;
+    if (size > mib->size_max)
+        mib->size_max = size;
+    change_mib(thread, mib, growth, 0);
+    return growth;
+}
+
 /* The block stays the same one: its context, its birth; its size and address change. */
 void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_address, size_t size,
                          struct hw_block *block)
@@ -648,21 +669,8 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
         return;
     }
     const uint64_t weight = sample_of(block).weight; /* never of a sampled run */
-    mib->reallocations += weight;
-    if (old_address != new_address) {
-        mib->realloc_moved += weight;
-        mib->realloc_moved_bytes += weight * (size < old_size ? size : old_size);
-    }
-    int64_t growth = (int64_t)weight * ((int64_t)size - (int64_t)old_size);
-    if (growth > 0) {
-        mib->realloc_grown_bytes += (uint64_t)growth;
-        mib->bytes += (uint64_t)growth;
-        thread->entry->bytes += (uint64_t)growth;
-    } else
-        mib->realloc_shrunk_bytes += (uint64_t)-growth;
-    if (size > mib->size_max)
-        mib->size_max = size;
-    change_mib(thread, mib, growth, 0);
+    const int64_t growth = add_resized(mib, thread, old_address != new_address, old_size, size, weight);
+    thread->entry->bytes += growth > 0 ? (uint64_t)growth : 0;
     if (!is_inherited(block))
         hw_distributions_resized(mib, old_size, size, weight);
     note_alloc_thread(mib, thread);
@@ -773,4 +781,24 @@ static void count_free_stack(uint32_t alloc_context, uint32_t free_context, uint
         pair->bytes += bytes;
     }
     hw_lock_drop(&hw_runtime.lock, old);
+}
+
+void hw_heap_pool_resized(struct hw_thread *thread, void *old_address, void *new_address, const struct hw_block *block,
+                          size_t size)
+{
+    const bool old = block->stamp < hw_runtime.old_below;
+    if (old && !(hw_runtime.process->flags & HW_PROCESS_RESET))
+        return; /* the parent's block; what it grew by is neither */
+    struct hw_mib *mib = mib_begin(thread, block->context);
+    if (hw_likely(mib != lost_mib())) {
+        if (hw_access_on()) { /* accesses count as those of two blocks */
+            hw_access_pool_freed(mib, old_address, block, age_of(block, hw_ticks_raw()));
+            hw_access_pool_allocated(new_address, size);
+        }
+        add_resized(mib, thread, old_address != new_address, block->size, size, 1);
+        if (!is_inherited(block))
+            hw_distributions_resized(mib, block->size, size, 1);
+        note_alloc_thread(mib, thread);
+    }
+    mib_end(thread, block->context);
 }

@@ -154,6 +154,29 @@ void hw_sample_peaks_reset(void);
 
 /* ---- program_pools.c: blocks of the program's own allocators ---- */
 
+/* Events of a pool; THREAD is in the middle of one. A pool needs no beginning; FLAGS are kept for the caller. */
+void hw_pool_begin(struct hw_thread *thread, const void *pool, uint64_t flags);
+bool hw_pool_known(struct hw_thread *thread, const void *pool, uint64_t *flags);
+void hw_pool_allocated(struct hw_thread *thread, const struct hw_walk *walk, const void *pool, const void *pointer,
+                       size_t size);
+/* False: no block of the pool begins there. In *SIZE its bytes. */
+bool hw_pool_freed(struct hw_thread *thread, const void *pool, const void *pointer, uint64_t *size);
+/* The block at FROM lies at TO now, or is of another size. It stays the same block. */
+void hw_pool_changed(struct hw_thread *thread, const void *pool, const void *from, const void *to, size_t size);
+/* All blocks of the pool end (RANGE is NULL), or those that lie, also in part, in the range (INSIDE), or those that do
+ * not. Takes time in proportion to the blocks of the pool. */
+struct hw_pool_range {
+    uintptr_t start, end;
+    bool inside;
+};
+void hw_pool_end_blocks(struct hw_thread *thread, const void *pool, const struct hw_pool_range *range);
+/* The pool has another name. */
+void hw_pool_moved(struct hw_thread *thread, const void *from, const void *to);
+
+/* ---- client_requests.c: what programs announce to Valgrind ---- */
+
+void hw_requests_start(void);
+
 /* For a harvest of live blocks: between _begin and _end the blocks of pools are known by address. _harvest calls EACH
  * for all of them. Lock held. */
 void hw_pool_harvest_begin(void);

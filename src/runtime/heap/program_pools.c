@@ -1,4 +1,5 @@
-/* program_pools.c - blocks of the program's own allocators, as <heapwise/heapwise.h> announces them.
+/* program_pools.c - blocks of the program's own allocators, as <heapwise/heapwise.h> and requests to Valgrind
+ * (client_requests.c) announce them.
  *
  * They are blocks like others, with a context, sizes, lifetimes and accesses, but for two things. Their memory is part
  * of a block that is counted already, so that they are in no total of a thread or the process: their MIBs carry
@@ -17,13 +18,17 @@
 #include "runtime/core/threads.h"
 #include "runtime/heap/blocks.h"
 
+#include <time.h>
+
 #define SHARD_BITS    6
 #define SHARDS        (1u << SHARD_BITS)
 #define POOL_HEAD     UINT64_MAX
 #define FIRST_CHUNK   1024u /* records; each chunk is twice as large as the one before */
 #define CHUNKS        20u
 #define FIRST_TABLE   1024u
-#define PATIENCE      20000 /* rounds of waiting for a lock, most of them in sched_yield */
+#define PATIENCE      20000 /* rounds of waiting for a lock: some in sched_yield, */
+#define YIELDS        1000  /* most of them asleep for NAP_NS, two seconds in all: the owner may not have a processor */
+#define NAP_NS        100000
 #define CLEAR_AT_ONCE 32u
 
 struct record {
@@ -31,6 +36,7 @@ struct record {
     struct hw_block block;
     uint32_t next, previous; /* in the ring of the pool */
     uint32_t chain;          /* in the hash table, or in the list of free records */
+    uint32_t pass;           /* of take_some: the latest that has left it in the pool */
 };
 
 struct shard {
@@ -134,11 +140,34 @@ static uint32_t insert(struct shard *shard, uint64_t pool, uint64_t address)
     return index;
 }
 
+/* The head of the pool's ring, made if there is none; 0 when there is no memory. */
+static uint32_t head_of(struct shard *shard, const void *pool)
+{
+    const uint32_t head = find(shard, (uint64_t)pool, POOL_HEAD);
+    return head ? head : insert(shard, (uint64_t)pool, POOL_HEAD);
+}
+
+/* Rings: INDEX comes behind BEFORE, or into no ring. */
+static void link_behind(struct shard *shard, uint32_t before, uint32_t index)
+{
+    struct record *first = record_at(shard, before), *record = record_at(shard, index);
+    record->next = first->next;
+    record->previous = before;
+    record_at(shard, record->next)->previous = index;
+    first->next = index;
+}
+
+static void unlink_record(struct shard *shard, uint32_t index)
+{
+    const struct record *record = record_at(shard, index);
+    record_at(shard, record->next)->previous = record->previous;
+    record_at(shard, record->previous)->next = record->next;
+}
+
 static void erase(struct shard *shard, uint32_t index)
 {
     struct record *record = record_at(shard, index);
-    record_at(shard, record->next)->previous = record->previous;
-    record_at(shard, record->previous)->next = record->next;
+    unlink_record(shard, index);
     uint32_t *link = &shard->table[hash_of(record->pool, record->address) & shard->mask];
     while (*link != index)
         link = &record_at(shard, *link)->chain;
@@ -181,8 +210,10 @@ static bool lock(struct hw_thread *thread, struct shard *shard)
             break; /* the handler of a signal that came in the middle of it */
         if (round < 64)
             hw_arch_pause();
-        else
+        else if (round < YIELDS || hw_quiet)
             hw_yield();
+        else
+            hw_sys(SYS_nanosleep, &(struct timespec){.tv_nsec = NAP_NS}, NULL);
     }
     thread->entry->lost++;
     return false;
@@ -203,6 +234,179 @@ static void ended(struct hw_thread *thread, const void *address, const struct hw
     hw_heap_pool_freed(thread, (void *)address, block, temporary);
 }
 
+/* Puts a block into the pool; in *OLD the one that was at its address, if *REPLACED. False: there is no room. */
+static bool put(struct hw_thread *thread, const void *pool, const void *pointer, const struct hw_block *block,
+                bool *replaced, struct hw_block *old)
+{
+    struct shard *shard = shard_of(pool);
+    *replaced = false;
+    if (!lock(thread, shard))
+        return false;
+    uint32_t index = find(shard, (uint64_t)pool, (uint64_t)pointer), head = 0;
+    if (index) {
+        *replaced = true;
+        *old = record_at(shard, index)->block;
+    } else if ((head = head_of(shard, pool)))
+        index = insert(shard, (uint64_t)pool, (uint64_t)pointer);
+    if (head && index)
+        link_behind(shard, head, index);
+    if (index)
+        record_at(shard, index)->block = *block;
+    else
+        thread->entry->lost++;
+    unlock(shard);
+    return index != 0;
+}
+
+/* Takes the block at POINTER out of the pool. False: there is none. */
+static bool take(struct hw_thread *thread, const void *pool, const void *pointer, struct hw_block *block)
+{
+    struct shard *shard = shard_of(pool);
+    if (!lock(thread, shard))
+        return false;
+    uint32_t index = find(shard, (uint64_t)pool, (uint64_t)pointer);
+    if (index) {
+        *block = record_at(shard, index)->block;
+        erase(shard, index);
+    }
+    unlock(shard);
+    return index != 0;
+}
+
+void hw_pool_begin(struct hw_thread *thread, const void *pool, uint64_t flags)
+{
+    struct shard *shard = shard_of(pool);
+    if (!lock(thread, shard))
+        return;
+    uint32_t head = head_of(shard, pool);
+    if (head)
+        record_at(shard, head)->block.size = flags;
+    unlock(shard);
+}
+
+bool hw_pool_known(struct hw_thread *thread, const void *pool, uint64_t *flags)
+{
+    struct shard *shard = shard_of(pool);
+    if (!lock(thread, shard))
+        return false;
+    const uint32_t head = find(shard, (uint64_t)pool, POOL_HEAD);
+    *flags = head ? record_at(shard, head)->block.size : 0;
+    unlock(shard);
+    return head != 0;
+}
+
+void hw_pool_allocated(struct hw_thread *thread, const struct hw_walk *walk, const void *pool, const void *pointer,
+                       size_t size)
+{
+    struct hw_block old, block = {.size = size, .context = hw_walk_context(walk), .cpu = hw_cpu()};
+    block.stamp = hw_ticks_raw() - hw_runtime.family_base;
+    bool replaced = false;
+    pools_in_use = 1;
+    /* The unknown place is not counted: it belongs to no pool. */
+    const bool known = block.context && put(thread, pool, pointer, &block, &replaced, &old);
+    if (replaced)
+        ended(thread, pointer, &old);
+    if (known) {
+        hw_heap_pool_allocated(thread, (void *)pointer, &block);
+        last_block = pointer;
+        last_stamp = block.stamp;
+    }
+}
+
+bool hw_pool_freed(struct hw_thread *thread, const void *pool, const void *pointer, uint64_t *size)
+{
+    struct hw_block block;
+    if (!take(thread, pool, pointer, &block))
+        return false;
+    *size = block.size;
+    ended(thread, pointer, &block);
+    return true;
+}
+
+void hw_pool_changed(struct hw_thread *thread, const void *pool, const void *from, const void *to, size_t size)
+{
+    struct hw_block block, old;
+    bool replaced = false;
+    if (!take(thread, pool, from, &block))
+        return;
+    struct hw_block changed = block;
+    changed.size = size;
+    const bool known = put(thread, pool, to, &changed, &replaced, &old);
+    if (replaced)
+        ended(thread, to, &old);
+    if (known)
+        hw_heap_pool_resized(thread, (void *)from, (void *)to, &block, size);
+    else
+        ended(thread, from, &block);
+}
+
+/* Takes up to CLEAR_AT_ONCE blocks out of the pool, those that lie in [start, end) or do not; how many. The lock is not
+ * held while they are counted. Blocks that stay go to the end of the ring and are marked with PASS, so that the next
+ * call of this pass does not meet them again. */
+static uint32_t take_some(struct hw_thread *thread, const void *pool, const struct hw_pool_range *range, uint32_t pass,
+                          struct hw_block *blocks, uint64_t *addresses)
+{
+    struct shard *shard = shard_of(pool);
+    uint32_t count = 0;
+    if (!lock(thread, shard))
+        return 0;
+    const uint32_t head = find(shard, (uint64_t)pool, POOL_HEAD);
+    while (head && count < CLEAR_AT_ONCE) {
+        const uint32_t index = record_at(shard, head)->next;
+        struct record *record = record_at(shard, index);
+        if (index == head) {
+            if (!range)
+                erase(shard, head);
+            break;
+        }
+        if (record->pass == pass)
+            break;
+        const bool inside = range && record->address < range->end &&
+                            (record->address >= range->start || record->address + record->block.size > range->start);
+        if (range && inside != range->inside) {
+            record->pass = pass;
+            unlink_record(shard, index);
+            link_behind(shard, record_at(shard, head)->previous, index);
+            continue;
+        }
+        addresses[count] = record->address;
+        blocks[count++] = record->block;
+        erase(shard, index);
+    }
+    unlock(shard);
+    return count;
+}
+
+void hw_pool_end_blocks(struct hw_thread *thread, const void *pool, const struct hw_pool_range *range)
+{
+    static uint32_t passes;
+    const uint32_t pass = __atomic_add_fetch(&passes, 1, __ATOMIC_RELAXED) | 1u << 31; /* never 0 */
+    struct hw_block blocks[CLEAR_AT_ONCE];
+    uint64_t addresses[CLEAR_AT_ONCE];
+    for (uint32_t count; (count = take_some(thread, pool, range, pass, blocks, addresses)) > 0;)
+        for (uint32_t i = 0; i < count; i++)
+            ended(thread, (const void *)addresses[i], &blocks[i]);
+}
+
+void hw_pool_moved(struct hw_thread *thread, const void *from, const void *to)
+{
+    struct hw_block blocks[CLEAR_AT_ONCE], old;
+    uint64_t addresses[CLEAR_AT_ONCE], flags;
+    if (from == to || !hw_pool_known(thread, from, &flags))
+        return;
+    hw_pool_begin(thread, to, flags);
+    for (uint32_t count; (count = take_some(thread, from, NULL, 0, blocks, addresses)) > 0;)
+        for (uint32_t i = 0; i < count; i++) {
+            bool replaced;
+            if (!put(thread, to, (const void *)addresses[i], &blocks[i], &replaced, &old))
+                ended(thread, (const void *)addresses[i], &blocks[i]);
+            else if (replaced)
+                ended(thread, (const void *)addresses[i], &old);
+        }
+}
+
+/* ---- what programs call ---- */
+
 static struct hw_thread *enter(uintptr_t frame, const void *pointer, bool is_free)
 {
     if (!pointer || hw_options.sample_bytes)
@@ -216,41 +420,7 @@ HW_EXPORTED(void, __heapwise_pool_alloc, (const void *pool, const void *pointer,
     struct hw_thread *thread = enter(frame, pointer, false);
     if (!thread)
         return;
-    struct hw_block old = {0}, block = {.size = size, .context = hw_walk_context(hw_walk_at(thread, frame)), .cpu = hw_cpu()};
-    block.stamp = hw_ticks_raw() - hw_runtime.family_base;
-    struct shard *shard = shard_of(pool);
-    bool known = false, replaced = false;
-    if (block.context && lock(thread, shard)) { /* the unknown place is not counted: it belongs to no pool */
-        uint32_t index = find(shard, (uint64_t)pool, (uint64_t)pointer), head = 0;
-        if (index) {
-            replaced = true;
-            old = record_at(shard, index)->block;
-        } else if ((head = find(shard, (uint64_t)pool, POOL_HEAD)) ||
-                   (head = insert(shard, (uint64_t)pool, POOL_HEAD))) {
-            index = insert(shard, (uint64_t)pool, (uint64_t)pointer);
-            if (index) { /* behind the head of the ring */
-                struct record *first = record_at(shard, head), *record = record_at(shard, index);
-                record->next = first->next;
-                record->previous = head;
-                record_at(shard, record->next)->previous = index;
-                first->next = index;
-            }
-        }
-        known = index != 0;
-        if (known)
-            record_at(shard, index)->block = block;
-        else
-            thread->entry->lost++;
-        unlock(shard);
-    }
-    pools_in_use = 1;
-    if (replaced)
-        ended(thread, pointer, &old);
-    if (known) {
-        hw_heap_pool_allocated(thread, (void *)pointer, &block);
-        last_block = pointer;
-        last_stamp = block.stamp;
-    }
+    hw_pool_allocated(thread, hw_walk_at(thread, frame), pool, pointer, size);
     hw_leave(thread);
 }
 
@@ -260,42 +430,9 @@ HW_EXPORTED(void, __heapwise_pool_free, (const void *pool, const void *pointer))
     struct hw_thread *thread = enter(frame, pointer, true);
     if (!thread)
         return;
-    struct shard *shard = shard_of(pool);
-    struct hw_block block;
-    uint32_t index = 0;
-    if (lock(thread, shard)) {
-        index = find(shard, (uint64_t)pool, (uint64_t)pointer);
-        if (index) {
-            block = record_at(shard, index)->block;
-            erase(shard, index);
-        }
-        unlock(shard);
-    }
-    if (index)
-        ended(thread, pointer, &block);
+    uint64_t size;
+    hw_pool_freed(thread, pool, pointer, &size);
     hw_leave(thread);
-}
-
-/* Takes up to CLEAR_AT_ONCE blocks out of the pool; how many. The lock is not held while they are counted. */
-static uint32_t take_some(struct hw_thread *thread, const void *pool, struct hw_block *blocks, uint64_t *addresses)
-{
-    struct shard *shard = shard_of(pool);
-    uint32_t count = 0;
-    if (!lock(thread, shard))
-        return 0;
-    uint32_t head = find(shard, (uint64_t)pool, POOL_HEAD);
-    while (head && count < CLEAR_AT_ONCE) {
-        uint32_t index = record_at(shard, head)->next;
-        if (index == head) {
-            erase(shard, head);
-            break;
-        }
-        addresses[count] = record_at(shard, index)->address;
-        blocks[count++] = record_at(shard, index)->block;
-        erase(shard, index);
-    }
-    unlock(shard);
-    return count;
 }
 
 HW_EXPORTED(void, __heapwise_pool_clear, (const void *pool))
@@ -304,11 +441,7 @@ HW_EXPORTED(void, __heapwise_pool_clear, (const void *pool))
     struct hw_thread *thread = enter(frame, &shards, true);
     if (!thread)
         return;
-    struct hw_block blocks[CLEAR_AT_ONCE];
-    uint64_t addresses[CLEAR_AT_ONCE];
-    for (uint32_t count; (count = take_some(thread, pool, blocks, addresses)) > 0;)
-        for (uint32_t i = 0; i < count; i++)
-            ended(thread, (const void *)addresses[i], &blocks[i]);
+    hw_pool_end_blocks(thread, pool, NULL);
     hw_leave(thread);
 }
 

@@ -25,6 +25,8 @@ uint32_t hw_walk_context(const struct hw_walk *walk);
 #define HW_WALK_RING (64u * 1024u)
 /* Context of the call into the hook whose frame is FRAME. Never NULL. */
 struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame);
+/* The same with the return address, and the stack pointer and frame pointer that the caller has there. */
+struct hw_walk *hw_walk_from(struct hw_thread *thread, uintptr_t pc, uintptr_t sp, uintptr_t fp);
 enum hw_caller {
     HW_CALLER_ALLOCATOR, /* the allocator itself, inside the call: the outer hook counts */
     HW_CALLER_HANDLER,   /* a signal handler that interrupted it */

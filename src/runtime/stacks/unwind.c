@@ -646,9 +646,8 @@ uint32_t hw_walk_context(const struct hw_walk *walk)
     return hw_home_of(walk->home).context;
 }
 
-struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame)
+HW_INLINE struct hw_walk *walk_from(struct hw_thread *thread, uint64_t pc, uint64_t sp, uint64_t fp)
 {
-    uint64_t pc = hw_arch_frame_return(frame), sp = hw_arch_frame_caller_sp(frame), fp = hw_arch_frame_caller_fp(frame);
     if (hw_unlikely(thread->generation != hw_runtime.code_generation)) {
         __builtin_memset(thread->walks, 0, sizeof(struct hw_walk) * HW_WALK_SETS * HW_WALK_WAYS);
         thread->generation = hw_runtime.code_generation;
@@ -663,4 +662,15 @@ struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame)
         }
     }
     return walk_anew(thread, set, pc, sp, fp);
+}
+
+struct hw_walk *hw_walk_at(struct hw_thread *thread, uintptr_t frame)
+{
+    return walk_from(thread, hw_arch_frame_return(frame), hw_arch_frame_caller_sp(frame),
+                     hw_arch_frame_caller_fp(frame));
+}
+
+struct hw_walk *hw_walk_from(struct hw_thread *thread, uintptr_t pc, uintptr_t sp, uintptr_t fp)
+{
+    return walk_from(thread, pc, sp, fp);
 }

@@ -3,6 +3,7 @@
  * Its first bytes are replaced by a jump to the hook; the instructions that lay there are moved to a trampoline which
  * continues behind them: that is the way to the original. Only instructions that are understood are moved, and only
  * when nothing in the function jumps into them. Reference: Intel SDM volume 2, appendix A (opcode maps). */
+#include "base/arch/x86_64/patch.h"
 #include "base/sys.h"
 
 #define JUMP_BYTES 5u   /* e9 rel32 */
@@ -203,16 +204,8 @@ static struct {
     uint32_t count;
 } near;
 
-static bool reachable(const void *from, const void *to)
+uint8_t *hw_arch_page_near(const uint8_t *target)
 {
-    intptr_t distance = (intptr_t)to - (intptr_t)from;
-    return distance == (int32_t)distance;
-}
-
-static bool find_page(const uint8_t *target)
-{
-    if (near.page)
-        return reachable(target, near.page) && near.used + TRAMPOLINE <= HW_PAGE;
     for (intptr_t step = 1; step < 1000; step++)
         for (int sign = -1; sign <= 1; sign += 2) {
             intptr_t hint = ((intptr_t)target + sign * step * 0x100000) & ~(intptr_t)(HW_PAGE - 1);
@@ -222,23 +215,22 @@ static bool find_page(const uint8_t *target)
                                -1, 0);
             if (hw_sys_failed(got))
                 continue;
-            if (reachable(target, (void *)got)) {
-                near.page = (uint8_t *)got;
-                return true;
-            }
+            if (hw_arch_reaches(target, (void *)got))
+                return (uint8_t *)got;
             hw_munmap(got, HW_PAGE);
         }
-    return false;
+    return NULL;
 }
 
-static void put32(uint8_t *at, int64_t value)
+static bool find_page(const uint8_t *target)
 {
-    int32_t narrow = (int32_t)value;
-    __builtin_memcpy(at, &narrow, 4);
+    if (near.page)
+        return hw_arch_reaches(target, near.page) && near.used + TRAMPOLINE <= HW_PAGE;
+    near.page = hw_arch_page_near(target);
+    return near.page != NULL;
 }
 
-/* jmp *0(%rip); the address behind it. */
-static uint8_t *put_jump(uint8_t *at, const void *to)
+uint8_t *hw_arch_put_jump(uint8_t *at, const void *to)
 {
     static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
     __builtin_memcpy(at, jump, sizeof jump);
@@ -262,17 +254,17 @@ static uint8_t *move(const uint8_t *code, const struct instruction *in, uint8_t 
             *to++ = 0x0f;
             *to++ = (uint8_t)(op + 0x10);
         }
-        put32(to, goal - (to + 4));
-        return reachable(to, goal) ? to + 4 : NULL;
+        hw_arch_put32(to, goal - (to + 4));
+        return hw_arch_reaches(to, goal) ? to + 4 : NULL;
     }
     __builtin_memcpy(to, code, in->length);
-    if (!reachable(to + in->length, goal))
+    if (!hw_arch_reaches(to + in->length, goal))
         return NULL;
-    put32(to + in->relative_at, goal - (to + in->length));
+    hw_arch_put32(to + in->relative_at, goal - (to + in->length));
     return to + in->length;
 }
 
-static bool write_code(uint8_t *target, const uint8_t *bytes, size_t size)
+bool hw_arch_write_code(uint8_t *target, const uint8_t *bytes, size_t size)
 {
     uintptr_t start = (uintptr_t)target & ~(HW_PAGE - 1), end = HW_ALIGN_UP((uintptr_t)target + size, HW_PAGE);
     if (hw_mprotect(start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
@@ -312,13 +304,13 @@ void *hw_arch_patch(void *function, size_t size, const void *hook, const char **
     }
     bool done = false;
     if (to) {
-        uint8_t *to_hook = put_jump(to, target + moved);
-        put_jump(to_hook, hook);
+        uint8_t *to_hook = hw_arch_put_jump(to, target + moved);
+        hw_arch_put_jump(to_hook, hook);
         near.used += TRAMPOLINE;
         hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_EXEC);
         uint8_t jump[JUMP_BYTES] = {0xe9};
-        put32(jump + 1, to_hook - (target + JUMP_BYTES));
-        done = write_code(target, jump, sizeof jump);
+        hw_arch_put32(jump + 1, to_hook - (target + JUMP_BYTES));
+        done = hw_arch_write_code(target, jump, sizeof jump);
     }
     hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_EXEC);
     if (!done) {
