@@ -52,6 +52,7 @@ static const struct {
     {"record", "--mode", "heap allocator"},
     {"record", "--leaks", "mapped"},
     {"record", "--contents", "fill"},
+    {"record", "--valgrind-requests", "answer"},
     {"export", "--format", formats},
     {"export", "--value", measures},
     {"export", "--version", "3 4 5"},
