@@ -98,6 +98,8 @@ static const struct part parts[] = {
     /* Where code is: unwinding and the allocator's name ask for it. */
     {.name = "modules", .start = hw_modules_start, .fork = hw_modules_fork},
     {.name = "unwinding", .start = hw_unwind_start},
+    /* While there is one thread: before the rows that may start one. */
+    {.name = "requests to Valgrind", .on = has_requests, .start = hw_requests_start},
     /* Before blocks: what their store, and places, may assume of addresses. */
     {.name = "allocator's name", .start = hw_describe_allocator},
     /* MIB 0 is made here: before contexts, which threads count by it when there is no room. */
@@ -154,8 +156,6 @@ static const struct part parts[] = {
      .fork = hw_contents_restart,
      .forget_harvest = hw_contents_forget_dump,
      .reset = hw_contents_restart},
-    /* While there is one thread: before the last rows, which may start one. */
-    {.name = "requests to Valgrind", .on = has_requests, .start = hw_requests_start},
     {.name = "pages",
      .on = has_pinned,
      .start = hw_pages_start,
