@@ -179,7 +179,7 @@ static void add_text_macro(struct hw_cc_command *command, const char *name, cons
         return;
     for (; *text; text++)
         fprintf(out, strchr("\\\"", *text) ? "\\%c" : "%c", *text);
-    if (fclose(out) == 0)
+    if (fclose(out) == 0 && literal)
         add(command, "-D%s=\"%s\"", name, literal);
     free(literal);
 }

@@ -497,6 +497,7 @@ static bool add_report(struct writer *writer, struct hw_error *error)
         stream && hw_report_json(writer->view, &options, stream, error) && fflush(stream) == 0 && !ferror(stream);
     if (stream && fclose(stream))
         made = false;
+    made = made && text; /* glibc: none, and no error, where there was no memory at all */
     if (made) {
         hw_buffer_bytes(&writer->stream.part, text, size);
         hw_page_part(&writer->stream, "report", HW_PART_TEXT);

@@ -67,7 +67,7 @@ static void print_predictions(struct hw_text *text, const struct hw_profile_allo
         hw_buffer_clear(&text->line);
         hw_buffer_add(&text->line, "%s%s%s", prediction->allocator, prediction->version[0] ? " " : "",
                       prediction->version);
-        const char *name = hw_page_clean(&text->page, &text->name, text->line.data);
+        const char *name = hw_page_clean(&text->page, &text->name, hw_buffer_text(&text->line));
         hw_page_print(&text->page, HW_NAME, "  %s", name);
         hw_page_pad(&text->page, hw_text_width(name) < 24 ? 24 - hw_text_width(name) : 0);
         if (prediction->replays)
