@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 static bool make_room(struct hw_buffer *buffer, size_t more)
 {
@@ -170,6 +171,17 @@ static int add_json(const char *text, size_t size, void *buffer)
 void hw_buffer_json(struct hw_buffer *buffer, const struct json_t *value, size_t flags)
 {
     buffer->failed |= !value || json_dump_callback(value, add_json, buffer, flags) != 0;
+}
+
+static ssize_t write_bytes(void *buffer, const char *bytes, size_t size)
+{
+    hw_buffer_bytes(buffer, bytes, size);
+    return ((const struct hw_buffer *)buffer)->failed ? 0 : (ssize_t)size; /* 0: an error */
+}
+
+FILE *hw_buffer_stream(struct hw_buffer *buffer)
+{
+    return fopencookie(buffer, "w", (cookie_io_functions_t){.write = write_bytes});
 }
 
 const char *hw_buffer_text(const struct hw_buffer *buffer)

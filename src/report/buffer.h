@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Zero-initialise. `data` is NUL-terminated as soon as anything was added; hw_buffer_text is never NULL. */
 struct hw_buffer {
@@ -39,6 +40,10 @@ size_t hw_text_bytes(const void *bytes, size_t count, size_t *odd);
 /* Appends VALUE as JSON; it may be NULL, which fails. json_dumps leaves parts out when there is no memory for them. */
 struct json_t;
 void hw_buffer_json(struct hw_buffer *buffer, const struct json_t *value, size_t flags);
+
+/* A stream that appends to BUFFER what is written to it, until fclose; NULL when there is no memory. Unlike that of
+ * open_memstream of glibc 2.36 it has an error (ferror), and BUFFER has failed, where there was no memory for a part. */
+FILE *hw_buffer_stream(struct hw_buffer *buffer);
 
 const char *hw_buffer_text(const struct hw_buffer *buffer);
 /* Keeps the first SIZE bytes. */

@@ -113,9 +113,8 @@ void hw_label_request_free(struct hw_label_request *request)
 
 static char *text_of_stack(const struct hw_view *view, const struct hw_report_options *options, uint32_t leaf)
 {
-    char *lines = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&lines, &size);
+    struct hw_buffer lines = {.data = NULL};
+    FILE *stream = hw_buffer_stream(&lines);
     if (!stream)
         return NULL;
     struct hw_text text = hw_text_begin(view, options, stream);
@@ -124,11 +123,10 @@ static char *text_of_stack(const struct hw_view *view, const struct hw_report_op
     else
         fputs("    the call stack is not known\n", stream);
     const bool fine = hw_text_done(&text);
-    if (fclose(stream) != 0 || !fine) {
-        free(lines);
-        return NULL;
-    }
-    return lines;
+    if (fclose(stream) == 0 && fine && !lines.failed)
+        return lines.data;
+    hw_buffer_free(&lines);
+    return NULL;
 }
 
 static bool contains(const char *text, const char *part)

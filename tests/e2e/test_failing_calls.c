@@ -24,7 +24,7 @@ static void sweep(const char *program, const char *preload, const char *options,
     const char *const argv[] = {
         need_program("failcalls"),     first,   step, heapwise_path(), profiles, "/usr/bin/env", setting,
         preload ? preload : "TESTS=1", program, NULL};
-    struct run_result result = run(argv, &(struct run_options){.timeout_s = 300});
+    struct run_result result = run(argv, &(struct run_options){.timeout_s = 1200});
     assert_exit(&result, 0, options);
     if (sscanf(result.out, "%u runs, %u calls, %u failed", &runs, &calls, &failed) != 3)
         fail_msg("%s", result.out);

@@ -490,19 +490,12 @@ static bool add_report(struct writer *writer, struct hw_error *error)
     const uint64_t lists = (BIT(HW_REPORT_GLOBALS) - BIT(HW_REPORT_LISTS)) | BIT(HW_REPORT_FUNCTIONS) |
                            BIT(HW_REPORT_ACCESS) | BIT(HW_REPORT_KEEPS) | BIT(HW_REPORT_CONTENTS);
     const struct hw_report_options options = {.sections = ~lists, .threads = true};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    bool made =
-        stream && hw_report_json(writer->view, &options, stream, error) && fflush(stream) == 0 && !ferror(stream);
-    if (stream && fclose(stream))
+    FILE *stream = hw_buffer_stream(&writer->stream.part);
+    bool made = stream && hw_report_json(writer->view, &options, stream, error);
+    if (stream && fclose(stream) != 0)
         made = false;
-    made = made && text; /* glibc: none, and no error, where there was no memory at all */
-    if (made) {
-        hw_buffer_bytes(&writer->stream.part, text, size);
+    if (made)
         hw_page_part(&writer->stream, "report", HW_PART_TEXT);
-    }
-    free(text);
     return made;
 }
 

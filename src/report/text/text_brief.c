@@ -68,18 +68,17 @@ static enum hw_sort_key choose_list(const struct hw_text *text, uint64_t section
 static char *printed(struct hw_text *text, void (*part)(struct hw_text *))
 {
     FILE *stream = text->page.stream;
-    char *lines = NULL;
-    size_t size = 0;
-    text->page.stream = open_memstream(&lines, &size);
+    struct hw_buffer lines = {.data = NULL};
+    text->page.stream = hw_buffer_stream(&lines);
     if (text->page.stream)
         part(text);
-    const bool written = text->page.stream && fflush(text->page.stream) == 0 && !ferror(text->page.stream);
-    const bool fine = text->page.stream && fclose(text->page.stream) == 0 && written;
+    const bool fine = text->page.stream && fclose(text->page.stream) == 0 && !lines.failed;
     text->page.stream = stream;
-    if (fine && lines) /* glibc's fclose gives no lines, and no error, where its last allocation fails */
-        return lines;
+    hw_buffer_bytes(&lines, "", 0);
+    if (fine && !lines.failed)
+        return lines.data;
     text->failed = true;
-    free(lines);
+    hw_buffer_free(&lines);
     return NULL;
 }
 

@@ -288,7 +288,11 @@ void *hw_arch_patch(void *function, size_t size, const void *hook, const char **
         *why = "its first instructions cannot be moved";
         return NULL;
     }
-    hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_WRITE);
+    /* Executable all the time: other threads may run through the trampolines that are there already. */
+    if (hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+        *why = "its trampoline cannot be written";
+        return NULL;
+    }
     uint8_t *original = near.page + near.used, *to = original;
     size_t moved = 0;
     while (moved < JUMP_BYTES && to) {
@@ -307,14 +311,13 @@ void *hw_arch_patch(void *function, size_t size, const void *hook, const char **
         uint8_t *to_hook = hw_arch_put_jump(to, target + moved);
         hw_arch_put_jump(to_hook, hook);
         near.used += TRAMPOLINE;
-        hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_EXEC);
         uint8_t jump[JUMP_BYTES] = {0xe9};
         hw_arch_put32(jump + 1, to_hook - (target + JUMP_BYTES));
         done = hw_arch_write_code(target, jump, sizeof jump);
     }
     hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_EXEC);
     if (!done) {
-        *why = "its first instructions cannot be moved";
+        *why = to ? "its code cannot be written" : "its first instructions cannot be moved";
         return NULL;
     }
     near.done[near.count].target = target;
