@@ -1,7 +1,8 @@
 /* pin_findings.c - findings on pages that few blocks keep resident (record --pinned): what an arena of their own for
  * the blocks of some places would free. docs/pinned.md has the model.
  *
- * Pages that only the chosen contexts have blocks on become free, and their blocks need other pages instead. A context
+ * Pages that only the chosen contexts have blocks on become free, and their blocks need other pages instead. What is
+ * freed is at most what others had at the peak: holes that the contexts left themselves are in each arena. A context
  * alone may free nothing where two share pages, so that the search goes from one set of contexts that share pages to
  * the next. */
 #include "analysis/internal.h"
@@ -21,6 +22,7 @@ struct arena {
     double packed;    /* pages that their blocks need side by side */
     double scattered; /* …if their arena was as large as their bytes at the peak, and blocks were freed in it in no
                        * order; at least packed */
+    double peak_bytes; /* of all their blocks */
 };
 
 struct search {
@@ -31,9 +33,11 @@ struct search {
     size_t seeds[SEEDS], seed_count;
 };
 
-static double gain_of(const struct arena *arena)
+static double gain_of(const struct search *search, const struct arena *arena)
 {
-    return (arena->freed - arena->scattered) * PAGE;
+    const double gain = (arena->freed - arena->scattered) * PAGE;
+    const double others = (double)search->profile->process.peak_bytes - arena->peak_bytes;
+    return gain < others ? gain : others;
 }
 
 static bool is_in(const struct arena *arena, uint32_t id)
@@ -52,21 +56,24 @@ static bool is_subset(const struct hw_page_group *group, const struct arena *are
     return true;
 }
 
-/* Pages that blocks need in an arena. Blocks that were there at the peak and are gone left holes: a page of the arena
- * stays if any of its blocks does. */
+/* Pages that blocks need in an arena, without those that one block fills: these are not in `freed` either. Blocks that
+ * were there at the peak and are gone left holes: a page of the arena stays if any of the blocks on it does, of which
+ * the first one begins on the page before it. */
 static void add_pages_of(const struct search *search, uint32_t id, struct arena *arena)
 {
     const struct hw_pin *pin = search->pins[id];
     if (!pin || !pin->packed_bytes)
         return;
     const struct hw_profile_context *sum = search->input->contexts[search->input->context_of[id]];
+    arena->peak_bytes += sum->peak_bytes > 0 ? (double)sum->peak_bytes : 0;
     const double bytes = (double)pin->packed_bytes, least = ceil(bytes / PAGE);
     /* Of its bytes at the peak, what is still there. */
     const double share = sum->peak_bytes > sum->live_bytes && sum->live_bytes > 0
                              ? (double)sum->live_bytes / (double)sum->peak_bytes
                              : 1;
     const double size = pin->packed_blocks ? bytes / (double)pin->packed_blocks : bytes;
-    const double pages = bytes / share / PAGE * (1 - pow(1 - share, size < PAGE ? PAGE / size : 1));
+    const double on_page = (size < PAGE ? PAGE / size : 1) + 1;
+    const double pages = bytes / share / PAGE * (1 - pow(1 - share, on_page));
     arena->packed += least;
     arena->scattered += share < 1 && pages > least ? pages : least;
 }
@@ -74,7 +81,7 @@ static void add_pages_of(const struct search *search, uint32_t id, struct arena 
 static void measure(const struct search *search, struct arena *arena)
 {
     const struct hw_profile *profile = search->profile;
-    arena->freed = arena->packed = arena->scattered = 0;
+    arena->freed = arena->packed = arena->scattered = arena->peak_bytes = 0;
     for (size_t i = 0; i < profile->page_group_count; i++)
         if (is_subset(&profile->page_groups[i], arena))
             arena->freed += (double)profile->page_groups[i].pages;
@@ -127,7 +134,8 @@ static struct arena find_arena(const struct search *search)
                 arena.count == from.count)
                 continue;
             measure(search, &arena);
-            if (gain_of(&arena) > gain_of(&from) * STEP_GAIN && gain_of(&arena) > gain_of(&best)) {
+            const double gain = gain_of(search, &arena);
+            if (gain > gain_of(search, &from) * STEP_GAIN && gain > gain_of(search, &best)) {
                 best = arena;
                 better = true;
             }
@@ -138,7 +146,7 @@ static struct arena find_arena(const struct search *search)
 
 static void add(struct hw_finder *finder, struct search *search, const struct arena *arena)
 {
-    struct hw_finding *finding = hw_finding_add(finder, HW_FINDING_PINNED, gain_of(arena));
+    struct hw_finding *finding = hw_finding_add(finder, HW_FINDING_PINNED, gain_of(search, arena));
     uint32_t *contexts = hw_pool_take(finder->pool, arena->count, sizeof *contexts);
     if (!finding || !contexts)
         return;
@@ -146,13 +154,13 @@ static void add(struct hw_finder *finder, struct search *search, const struct ar
     for (size_t i = 0; i < arena->count; i++) {
         contexts[i] = search->input->context_of[arena->ids[i]];
         search->taken[arena->ids[i]] = true;
-        blocks += (double)search->pins[arena->ids[i]]->blocks;
-        bytes += (double)search->pins[arena->ids[i]]->own_bytes;
+        blocks += (double)search->pins[arena->ids[i]]->packed_blocks;
+        bytes += (double)search->pins[arena->ids[i]]->packed_bytes;
     }
     finding->certain = true;
     finding->contexts = contexts;
     finding->context_count = arena->count;
-    finding->bytes = gain_of(arena);
+    finding->bytes = gain_of(search, arena);
     finding->blocks = hw_count_of(blocks);
     finding->block_bytes = blocks > 0 ? hw_count_of(bytes / blocks + 0.5) : 0;
     finding->part = hw_count_of(arena->freed * PAGE);
@@ -181,7 +189,7 @@ void hw_pin_findings(struct hw_finder *finder)
     choose_seeds(&search);
     for (int i = 0; i < ARENAS; i++) {
         const struct arena arena = find_arena(&search);
-        if (!arena.count || !hw_is_worth(finder, gain_of(&arena)))
+        if (!arena.count || !hw_is_worth(finder, gain_of(&search, &arena)))
             return;
         add(finder, &search, &arena);
     }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,33 @@ static bool name_output(const struct leaks *leaks, struct moment *moment)
     return true;
 }
 
+static struct moment searched; /* of one process */
+
+static void remove_folder(void)
+{
+    if (searched.folder[0]) {
+        unlink(searched.path);
+        rmdir(searched.folder);
+    }
+}
+
+static void remove_and_end(int number)
+{
+    remove_folder();
+    raise(number); /* the default comes back, and with it the end */
+}
+
+/* An interrupted command leaves no folder. */
+static void remove_on_signals(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, old;
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
 /* The profile as it is now: places are in it that the search will name. */
 static bool copy_profile(void *closure)
 {
@@ -166,21 +194,18 @@ static bool search(const struct leaks *leaks, struct moment *moment)
 
 static int report_process(struct leaks *leaks, pid_t pid)
 {
-    static struct moment moment;
-    char *file = moment.path;
-    moment = (struct moment){.recorded = {.pid = pid, .profile = -1}};
+    char *file = searched.path;
+    searched = (struct moment){.recorded = {.pid = pid, .profile = -1}};
+    remove_on_signals();
     int code = HW_VERB_USAGE;
-    if (search(leaks, &moment)) {
+    if (search(leaks, &searched)) {
         leaks->reporting.files = &file;
         code = hw_reporting_run(&leaks->reporting);
     } else
-        hw_say("leaks: %s", moment.recorded.error.message);
-    if (moment.folder[0]) {
-        unlink(moment.path);
-        rmdir(moment.folder);
-    }
-    if (moment.recorded.profile >= 0)
-        close(moment.recorded.profile);
+        hw_say("leaks: %s", searched.recorded.error.message);
+    remove_folder();
+    if (searched.recorded.profile >= 0)
+        close(searched.recorded.profile);
     return code;
 }
 

@@ -562,9 +562,9 @@ static void test_reports(void **state)
     assert_non_null(target);
     assert_null(strstr(target + 1, "200 B  of_target"));
     assert_null(strstr(result.out, "in 127 more places"));
-    const char *many = strstr(result.out, "what 20 pointers in shared_");
+    const char *many = strstr(result.out, "20 blocks that shared_");
     assert_non_null(many);
-    assert_null(strstr(many + 1, "what 20 pointers"));
+    assert_null(strstr(many + 1, "20 blocks that"));
     assert_null(strstr(result.out, "what shared_"));
     assert_non_null(strstr(result.out, "registers of thread "));
     assert_null(strstr(result.out, " (keeps) (keeps)"));

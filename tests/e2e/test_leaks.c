@@ -4,6 +4,7 @@
 #include "support/recording.h"
 #include "test_config.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -831,7 +833,68 @@ static void test_process_that_ends(void **state)
     }
 }
 
-TEST_LIST(cmocka_unit_test(test_mapped_by_the_program), cmocka_unit_test(test_pointers_of_cpp),
+static bool has_entries(const char *folder)
+{
+    DIR *list = opendir(folder);
+    bool any = false;
+    assert_non_null(list);
+    for (struct dirent *entry; (entry = readdir(list));)
+        any |= *entry->d_name != '.';
+    closedir(list);
+    return any;
+}
+
+/* Standard output is a full pipe, so that the command cannot end by itself. */
+static pid_t search_in(const char *folder, const struct victim *victim)
+{
+    static const char bytes[4096];
+    char number[16];
+    int ends[2];
+    snprintf(number, sizeof number, "%d", (int)victim->process.pid);
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    while (write(ends[1], bytes, sizeof bytes) > 0)
+        ;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        fcntl(ends[1], F_SETFL, 0);
+        dup2(ends[0], 0); /* somebody could read it */
+        dup2(ends[1], 1);
+        setenv("TMPDIR", folder, 1);
+        execl(heapwise_path(), "heapwise", "leaks", number, NULL);
+        _exit(127);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    return pid;
+}
+
+/* …and then leaves no folder. */
+static void test_interrupted(void **state)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    struct victim victim = start(need_program("leaks"), stay, true, "");
+    char *folder = join_path(victim.directory, "temporary");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int status = 0;
+        const pid_t pid = search_in(folder, &victim);
+        assert_true(pid > 0);
+        while (!has_entries(folder) && waitpid(pid, &status, WNOHANG) == 0)
+            nap(2);
+        assert_int_equal(status, 0);
+        kill(pid, numbers[i]);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == numbers[i]);
+        assert_false(has_entries(folder));
+    }
+    assert_searched(&victim, victim.process.pid);
+    finish(&victim);
+    free(folder);
+}
+
+TEST_LIST(cmocka_unit_test(test_mapped_by_the_program), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_pointers_of_cpp),
           cmocka_unit_test(test_process_of_other_kinds), cmocka_unit_test(test_suppressions),
           cmocka_unit_test(test_suppressions_as_valgrind_writes_them),
           cmocka_unit_test(test_suppressions_that_are_wrong), cmocka_unit_test(test_process),

@@ -218,12 +218,62 @@ static void test_text(void **state)
     recording_free(&recording);
 }
 
+/* Where one place has the whole heap, it has an arena of its own already. */
+static void test_one_place(void **state)
+{
+    static const char *const pinned[] = {"--pinned", NULL};
+    const char *const argv[] = {need_program("pinned"), "one", NULL};
+    const struct record_options options = {.arguments = pinned};
+    struct recording recording = record_and_load(argv, &options);
+    size_t i;
+    json_t *finding;
+    assert_true(number(json_object_get(recording.report, "heap_pages"), "free_bytes") > 2 << 20);
+    json_array_foreach(json_object_get(recording.report, "findings"), i, finding)
+        assert_string_not_equal("pinned-pages", json_string_value(json_object_get(finding, "kind")));
+    recording_free(&recording);
+}
+
+/* What the program maps itself is not kept by the allocator. */
+static void test_mapped_by_program(void **state)
+{
+    static const char *const pinned[] = {"--pinned", NULL};
+    const char *const argv[] = {need_program("pinned"), "mapped", NULL};
+    const struct record_options options = {.arguments = pinned};
+    struct recording recording = record_and_load(argv, &options);
+    const json_t *parts = check_parts(recording.report, "end");
+    const json_t *heap = json_object_get(recording.report, "heap_pages");
+    assert_true(number(parts, "mapped") >= 8 << 20);
+    assert_true(number(heap, "kept_bytes") < 4 << 20);
+    assert_true(number(heap, "resident_bytes") < 8 << 20);
+    assert_true(number(parts, "kept") <= number(heap, "kept_bytes"));
+    assert_true(number(parts, "metadata") >= number(heap, "header_bytes"));
+    recording_free(&recording);
+}
+
+/* The options were there: the report says what prevented the search. */
+static void test_killed(void **state)
+{
+    static const char *const all[] = {"--pinned", "--keeps", NULL};
+    const char *const argv[] = {need_program("pinned"), "killed", NULL};
+    const struct record_options options = {.arguments = all};
+    struct recording recording = record_and_load(argv, &options);
+    const char *const report[] = {"report", "--section", "pinned,keeps", recording.files[0], NULL};
+    struct run_result run = heapwise(report, NULL);
+    assert_contains(run.out, "Pages were not examined: SIGKILL ended the program.");
+    assert_contains(run.out, "Who keeps blocks was not searched for: SIGKILL ended the program.");
+    assert_lacks(run.out, "heapwise record");
+    run_result_free(&run);
+    recording_free(&recording);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_layout),  cmocka_unit_test(test_sqlite),
         cmocka_unit_test(test_not_asked_for), cmocka_unit_test(test_arena_frees_what_is_predicted),
         cmocka_unit_test(test_parts_of_rss),  cmocka_unit_test(test_text),
+        cmocka_unit_test(test_one_place),     cmocka_unit_test(test_mapped_by_program),
+        cmocka_unit_test(test_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

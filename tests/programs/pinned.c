@@ -1,10 +1,15 @@
 /* pinned.c - one block in 64 stays: pages are full of 64 blocks of 64 bytes each, headers included. Prints what the
- * program counts itself: "context own_pages" of both places, from addresses and pagemap. */
+ * program counts itself: "context own_pages" of both places, from addresses and pagemap.
+ *   one     one place has the whole heap, blocks of 1000 to 3000 bytes, of which a fifth stays
+ *   mapped  8 MiB that the program maps itself, which may be neighbours of a block
+ *   killed  SIGKILL ends the program */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define BLOCKS 65536u
@@ -36,8 +41,42 @@ static int is_resident(int pagemap, uintptr_t page)
     return pread(pagemap, &entry, sizeof entry, (off_t)(page / 4096 * 8)) == 8 && entry >> 63;
 }
 
-int main(void)
+static void of_one(void)
 {
+    unsigned number = 12345;
+    for (size_t i = 0; i < BLOCKS / 8; i++) {
+        number = number * 1664525 + 1013904223;
+        go[i] = of_stay(1000 + (number >> 8) % 2000);
+    }
+    for (size_t i = 0; i < BLOCKS / 8; i++) {
+        number = number * 1664525 + 1013904223;
+        if ((number >> 8) % 5)
+            free(go[i]);
+    }
+    _exit(0);
+}
+
+static void mapped(void)
+{
+    char *area = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (area == MAP_FAILED)
+        _exit(3);
+    memset(area, 1, 8 << 20);
+    go[0] = of_stay(1 << 20);
+    _exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "one"))
+        of_one();
+    if (!strcmp(what, "mapped"))
+        mapped();
+    if (!strcmp(what, "killed")) {
+        go[0] = of_stay(100);
+        raise(SIGKILL);
+    }
     static uintptr_t pages[2 * BLOCKS / EVERY];
     size_t count = 0, different = 0;
     alarm(300);

@@ -178,5 +178,7 @@ static inline size_t hw_text_top(const struct hw_text *text)
 
 /* What the moment is called at which the profile ends: "at exit", "now", "at the end". */
 const char *hw_text_end(const struct hw_profile *profile);
+/* Prints one of hw_not_searched and the like, as a paragraph. */
+void hw_text_sentence(struct hw_text *text, const char *sentence);
 
 #endif

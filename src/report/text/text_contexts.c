@@ -1,6 +1,7 @@
 /* text_contexts.c - the lists of a text report: contexts by one key. */
 #include "report/text/text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,13 @@ const char *hw_text_end(const struct hw_profile *profile)
     if (hw_is_merged(profile))
         return "at the ends";
     return profile->process.exit_kind == HW_EXIT_CODE ? "at exit" : "at the end";
+}
+
+void hw_text_sentence(struct hw_text *text, const char *sentence)
+{
+    hw_buffer_clear(&text->line);
+    hw_buffer_add(&text->line, "%c%s.", toupper((unsigned char)*sentence), sentence + 1);
+    hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
 }
 
 /* ---- what a list is about ---- */

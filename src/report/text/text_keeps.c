@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "report/text/human.h"
 #include "report/view/keeps.h"
+#include "report/view/measure.h"
 
 #define USUAL_KEEPERS   15
 #define USUAL_PLACES    10
@@ -326,9 +327,9 @@ static void print_family(struct hw_text *text, const struct row *row)
     struct hw_buffer name = {0};
     hw_page_clean(page, &name, is->symbol);
     hw_page_print(page, HW_STRONG, "%10s", HW_BYTES(row->bytes));
-    fprintf(page->stream, " %12s  what ", HW_MANY(row->blocks));
-    hw_page_print(page, HW_NAME, "%s pointers in %s", HW_MANY(row->members), hw_buffer_text(&name));
-    fprintf(page->stream, " point to, each by itself (%s)\n",
+    fprintf(page->stream, " %12s  %s that ", HW_MANY(row->blocks), HW_OF(row->members, "block"));
+    hw_page_print(page, HW_NAME, "%s", hw_buffer_text(&name));
+    fprintf(page->stream, " and others point to (%s)\n",
             is->module == HW_NONE ? "?" : text->view->modules[is->module].name);
     text->failed |= name.failed;
     hw_buffer_free(&name);
@@ -604,6 +605,10 @@ static void print_search(struct hw_text *text)
     const struct hw_keep_info *info = text->view->profile->keep_search;
     struct hw_buffer *line = &text->line;
     hw_buffer_clear(line);
+    if (!info->blocks) {
+        fputs("Nothing is kept.\n", text->page.stream);
+        return;
+    }
     hw_buffer_add(line, "%s in %s can be reached; found in %s with %s of memory.", HW_BYTES(info->bytes),
                   HW_OF(info->blocks, "block"), HW_NS(info->duration_ns, text->page.utf8),
                   HW_BYTES(info->memory_bytes));
@@ -628,7 +633,10 @@ void hw_text_keeps(struct hw_text *text)
     if (!view->keeps || (!view->function && !view->rules)) {
         hw_page_heading(&text->page, hw_buffer_text(&text->name));
         if (!view->keeps) {
-            fputs("It was not recorded: heapwise record --keeps does that.\n", text->page.stream);
+            if (view->profile->keep_search)
+                fputs("Nothing is kept.\n", text->page.stream);
+            else
+                hw_text_sentence(text, hw_not_kept(view->profile));
             return;
         }
         print_keepers(text);

@@ -1,7 +1,6 @@
 /* text_leaks.c - live blocks by whether the program could still reach them. */
 #include "report/text/text.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "report/text/human.h"
@@ -104,10 +103,7 @@ void hw_text_leaks(struct hw_text *text)
     hw_buffer_add(&text->name, "What the program could still reach %s", hw_text_end(profile));
     hw_page_heading(page, hw_buffer_text(&text->name));
     if (!profile->leak_search) {
-        const char *why = hw_not_searched(profile);
-        hw_buffer_clear(&text->line);
-        hw_buffer_add(&text->line, "%c%s.", toupper((unsigned char)*why), why + 1);
-        hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
+        hw_text_sentence(text, hw_not_searched(profile));
         return;
     }
     hw_page_print(page, HW_FAINT, "%-16s %12s %14s\n", "", "bytes", "blocks");

@@ -5,6 +5,7 @@
 
 #include "base/order.h"
 #include "report/text/human.h"
+#include "report/view/measure.h"
 #include "report/view/pins.h"
 
 #define USUAL_PLACES 10
@@ -19,10 +20,13 @@ static void print_sum(struct hw_text *text, const char *name, const char *sign, 
 /* Their sum is what is resident. */
 static void print_sums(struct hw_text *text, const struct hw_heap_pages *heap)
 {
+    /* As in the section memory. */
+    const uint64_t least = heap->rounding_bytes < heap->absent_bytes ? heap->rounding_bytes : heap->absent_bytes;
+    const uint64_t absent = heap->absent_rounding_bytes < least ? heap->absent_rounding_bytes : least;
     print_sum(text, "Blocks, as requested", "", heap->requested_bytes, "");
-    print_sum(text, "Rounding", "+", heap->rounding_bytes, "sizes that are rounded up");
+    print_sum(text, "Rounding", "+", heap->rounding_bytes - absent, "sizes that are rounded up, where in memory");
     print_sum(text, "Headers", "+", heap->header_bytes, "");
-    print_sum(text, "Not in memory", "-", heap->absent_bytes, "of these: never touched, returned, or in swap");
+    print_sum(text, "Not in memory", "-", heap->absent_bytes - absent, "of these: never touched, returned, or in swap");
     print_sum(text, "Pinned", "+", heap->free_bytes, "free, in pages with a live block");
     print_sum(text, "Kept by the allocator", "+", heap->kept_bytes, "free, in pages without one");
     print_sum(text, "Resident", "=", heap->resident_bytes, "in mappings with live blocks");
@@ -66,7 +70,8 @@ static void print_occupancy(struct hw_text *text)
         resident[in->unit][in->tenths] = hw_add_saturating(resident[in->unit][in->tenths], in->resident_bytes);
         any[in->unit] |= in->resident_bytes;
     }
-    fprintf(stream, "%-14s", "Full, resident");
+    fputs("Resident bytes by how full their pages, or larger pieces, are with live blocks:\n", stream);
+    fprintf(stream, "%-14s", "  full");
     for (int unit = 0; unit < HW_PIECE_UNITS; unit++)
         if (any[unit])
             fprintf(stream, " %14s", hw_piece_words[unit]);
@@ -217,9 +222,7 @@ void hw_text_pinned(struct hw_text *text)
     hw_buffer_add(&text->name, "What keeps pages resident%s%s", heap ? " " : "", heap ? hw_pins_moment(profile) : "");
     hw_page_heading(&text->page, hw_buffer_text(&text->name));
     if (!heap) {
-        fputs(profile->heap_pages ? "A thread was in the middle of an allocation: pages were not examined.\n"
-                                  : "Pages were not examined: heapwise record --pinned does that.\n",
-              text->page.stream);
+        hw_text_sentence(text, hw_not_walked(profile));
         return;
     }
     print_sums(text, heap);

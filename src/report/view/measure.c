@@ -101,21 +101,32 @@ static bool has_option(const char *options, const char *name)
 /* What is done only at the end, and only where an option asks for it. */
 struct asked {
     const char *option, *said; /* said: how a note of the runtime begins */
-    const char *unasked, *early, *exec, *killed, *signal, *other;
+    const char *unasked, *early, *exec, *killed, *signal, *full, *other;
 };
 #define ENDED(said)                                                                                                    \
     .exec = said ": the process became another program (exec)", .killed = said ": SIGKILL ended the program",          \
     .signal = said ": a signal ended the program at once (its stack had overflowed, and there was no other one: "      \
-                   "sigaltstack)"
+                   "sigaltstack)",                                                                             \
+    .full = said ": the profile could not grow (no space left on device, or a limit of file sizes)",                   \
+    .other = said ": the program had given up system calls (seccomp), or its end was not seen"
+
+/* The text of a note of that code that begins with SAID, or NULL. */
+static const char *note_of(const struct hw_profile *profile, uint32_t code, const char *said)
+{
+    for (size_t i = 0; i < profile->note_count; i++) {
+        const char *text = hw_profile_string(profile, profile->notes[i].text);
+        if (profile->notes[i].code == code && !strncmp(text, said, strlen(said)))
+            return text;
+    }
+    return NULL;
+}
 
 static const char *why_not(const struct hw_profile *profile, const struct asked *asked)
 {
     const struct hw_process_info *process = &profile->process;
-    for (size_t i = 0; i < profile->note_count; i++) {
-        const char *text = hw_profile_string(profile, profile->notes[i].text);
-        if (profile->notes[i].code == HW_NOTE_OTHER && !strncmp(text, asked->said, strlen(asked->said)))
-            return text;
-    }
+    const char *note = note_of(profile, HW_NOTE_OTHER, asked->said);
+    if (note)
+        return note;
     if (!has_option(hw_profile_string(profile, process->options), asked->option))
         return asked->unasked;
     if (process->flags & HW_PROCESS_DUMP || profile->running)
@@ -124,7 +135,9 @@ static const char *why_not(const struct hw_profile *profile, const struct asked 
         return asked->exec;
     if (process->exit_kind == HW_EXIT_SIGNAL && process->exit_value == SIGKILL)
         return asked->killed;
-    return process->exit_kind == HW_EXIT_SIGNAL ? asked->signal : asked->other;
+    if (process->exit_kind == HW_EXIT_SIGNAL)
+        return asked->signal;
+    return note_of(profile, HW_NOTE_FILE_FULL, "") ? asked->full : asked->other;
 }
 
 const char *hw_not_searched(const struct hw_profile *profile)
@@ -135,8 +148,6 @@ const char *hw_not_searched(const struct hw_profile *profile)
         .unasked = "pointers were not searched for (heapwise record --leaks)",
         .early = "leaks are searched for at the end (before that: heapwise leaks PID)",
         ENDED("leaks were not searched for"),
-        .other = "leaks were not searched for: the program had given up system calls (seccomp), or its end was not "
-                 "seen",
     };
     return why_not(profile, &asked);
 }
@@ -149,10 +160,38 @@ const char *hw_not_examined(const struct hw_profile *profile)
         .unasked = "contents were not examined: heapwise record --contents does that",
         .early = "contents were not examined: that is done at the end and in dumps",
         ENDED("contents were not examined"),
-        .other = "contents were not examined: the program had given up system calls (seccomp), the file could not grow "
-                 "(a limit of file sizes), or the program's end was not seen",
     };
     return why_not(profile, &asked);
+}
+
+/* Keepers are searched for after leaks: what prevented that prevented both. */
+const char *hw_not_kept(const struct hw_profile *profile)
+{
+    static const struct asked asked = {
+        .option = "keeps",
+        .said = "who keeps blocks was not searched for",
+        .unasked = "who keeps blocks was not searched for: heapwise record --keeps does that",
+        .early = "who keeps blocks is searched for at the end (before that: heapwise leaks PID --keeps)",
+        ENDED("who keeps blocks was not searched for"),
+    };
+    const char *leaks = note_of(profile, HW_NOTE_OTHER, "leaks were not searched for");
+    return leaks && has_option(hw_profile_string(profile, profile->process.options), asked.option)
+               ? leaks
+               : why_not(profile, &asked);
+}
+
+const char *hw_not_walked(const struct hw_profile *profile)
+{
+    static const struct asked asked = {
+        .option = "pinned",
+        .said = "pages were not examined",
+        .unasked = "pages were not examined: heapwise record --pinned does that",
+        .early = "pages were not examined: only the process itself can do that, at its end and in dumps by "
+                 "dump-interval; heapwise dump PID and heapwise leaks PID -o copy the profile without it",
+        ENDED("pages were not examined"),
+    };
+    return profile->heap_pages ? "pages were not examined: a thread was in the middle of an allocation"
+                               : why_not(profile, &asked);
 }
 
 const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id)

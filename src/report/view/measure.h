@@ -55,6 +55,9 @@ const char *hw_measure_unknown(const struct hw_view *view, enum hw_measure_id id
 const char *hw_not_searched(const struct hw_profile *profile);
 /* The same of contents of blocks. */
 const char *hw_not_examined(const struct hw_profile *profile);
+/* The same of who keeps blocks, and of pages. */
+const char *hw_not_kept(const struct hw_profile *profile);
+const char *hw_not_walked(const struct hw_profile *profile);
 /* Never below zero. 0 where it is not known: ask hw_measure_unknown first. */
 uint64_t hw_measure_value(const struct hw_view *view, enum hw_measure_id id, const struct hw_view_context *context);
 

@@ -9,8 +9,8 @@ const char *const hw_piece_keys[HW_PIECE_UNITS] = {[HW_PIECE_PAGE] = "page",
                                                    [HW_PIECE_HUGE_PAGE] = "huge_page",
                                                    [HW_PIECE_GLIBC_HEAP] = "glibc_heap",
                                                    [HW_PIECE_SEGMENT] = "mimalloc_segment"};
-const char *const hw_piece_words[HW_PIECE_UNITS] = {[HW_PIECE_PAGE] = "4 KiB",
-                                                    [HW_PIECE_HUGE_PAGE] = "2 MiB",
+const char *const hw_piece_words[HW_PIECE_UNITS] = {[HW_PIECE_PAGE] = "4 KiB pages",
+                                                    [HW_PIECE_HUGE_PAGE] = "2 MiB pages",
                                                     [HW_PIECE_GLIBC_HEAP] = "glibc's heaps",
                                                     [HW_PIECE_SEGMENT] = "segments"};
 

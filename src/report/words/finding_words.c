@@ -458,16 +458,16 @@ static void say_pinned(const struct words *words)
     struct hw_buffer *why = &words->out->why;
     const char *allocator = profile->allocator ? profile->allocator : "";
     size_t i = 0;
-    hw_buffer_add(&words->out->title, "A few blocks keep pages resident: %s of the resident heap",
-                  HW_PERCENT((double)finding->part, (double)finding->whole));
-    hw_buffer_add(why, "%s, %s, of %s on average, keep %s of pages in memory, on which no other place has a block. ",
+    hw_buffer_add(&words->out->title, "A few blocks keep pages: an arena would free %s of the heap",
+                  HW_PERCENT(finding->bytes, (double)finding->whole));
+    hw_buffer_add(why, "%s, %s, of %s on average, keep %s of pages that only these places use. ",
                   hw_pins_moment(profile), HW_OF(finding->blocks, "block"), HW_BYTES(finding->block_bytes),
                   HW_BYTES(finding->part));
     if (why->data)
         why->data[0] = 'A';
     hw_buffer_add(why, "In an arena of their own they need %s", HW_BYTES(finding->arena_bytes));
     if (finding->arena_most_bytes > finding->arena_bytes)
-        hw_buffer_add(why, " to %s (others of these places were freed between them)",
+        hw_buffer_add(why, " if packed; %s if the arena keeps its size of the peak. The gain uses the second",
                       HW_BYTES(finding->arena_most_bytes));
     hw_buffer_add(why, ". ");
     while (strncmp(allocator, arenas[i].allocator, strlen(arenas[i].allocator)) != 0)

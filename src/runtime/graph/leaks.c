@@ -547,7 +547,8 @@ static void write(void)
     if (index != HW_NONE) {
         *HW_ENTRY(HW_POOL_LEAK_INFO, struct hw_leak_info, index) = leaks.info;
         hw_pool_publish(HW_POOL_LEAK_INFO);
-    }
+    } else
+        hw_note(HW_NOTE_FILE_FULL, hw_file_problem());
 }
 
 /* ---- the search ---- */

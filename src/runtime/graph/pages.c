@@ -10,6 +10,7 @@
 #include "runtime/access/access.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
+#include "runtime/core/mappings.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 #include "runtime/graph/internal.h"
@@ -61,6 +62,8 @@ static struct {
     uint64_t page; /* number of it */
     uint32_t live, count;
     uint32_t context[ON_PAGE], bytes[ON_PAGE];
+    struct hw_mapped mapped; /* by the program: the first range that ends above the cursor */
+    bool ranges;             /* …which nobody is in the middle of changing */
     /* The mapping, */
     const struct hw_span *span;
     bool is_brk; /* which ends at the program break */
@@ -248,6 +251,19 @@ static void end_page(void)
     walk.cursor += HW_PAGE;
 }
 
+/* PAGE has no block: whether the program has mapped it itself, which is not the allocator's memory. */
+static bool is_programs(uintptr_t page)
+{
+    if (walk.ranges && page >= walk.mapped.end) {
+        walk.mapped = (struct hw_mapped){.end = page};
+        do
+            if (!hw_mapping_above(walk.mapped.end, &walk.mapped))
+                walk.mapped = (struct hw_mapped){NOWHERE, NOWHERE, 0};
+        while (walk.mapped.context == HW_MAPPED_BY_ALLOCATOR);
+    }
+    return page >= walk.mapped.start && page < walk.mapped.end;
+}
+
 /* All pages up to TO, the begin of one, are done. */
 static void advance(uintptr_t to)
 {
@@ -256,7 +272,7 @@ static void advance(uintptr_t to)
     for (; walk.cursor < to; walk.cursor += HW_PAGE) {
         const uint8_t state = state_of(walk.cursor);
         walk.out->swapped_bytes += state == SWAPPED ? HW_PAGE : 0;
-        if (state != RESIDENT)
+        if (state != RESIDENT || is_programs(walk.cursor))
             continue;
         walk.out->kept_bytes += HW_PAGE;
         add_resident(walk.cursor, 0);
@@ -431,6 +447,7 @@ static void walk_span(const struct hw_span *span)
     walk.cursor = span->start;
     walk.last_end = span->start;
     const uintptr_t top = (uintptr_t)hw_sys(SYS_brk, 0);
+    walk.mapped = (struct hw_mapped){0, 0, 0};
     walk.is_brk = walk.glibc && top > span->start && top <= span->end;
     walk.run_context = HW_NONE;
     walk.run = walk.kept_behind = 0;
@@ -478,6 +495,7 @@ static void begin(struct hw_heap_pages *out)
                                         : 0;
     walk.page = walk.live = walk.count = walk.groups = 0;
     walk.latest = NULL;
+    walk.ranges = hw_mappings_calm();
     walk.rest_start = NOWHERE;
     __builtin_memset(walk.occupancy, 0, sizeof walk.occupancy);
     for (int unit = 0; unit < HW_PIECE_UNITS; unit++)
@@ -526,7 +544,7 @@ bool hw_heap_pages_measure(struct hw_heap_pages *out)
 void hw_pages_start(void)
 {
     if (hw_runtime.weighted || hw_access_on())
-        hw_note(HW_NOTE_OTHER, "pinned has no effect where accesses are counted, and where not every block is known");
+        hw_note(HW_NOTE_OTHER, "pages were not examined: not every block is known in this mode, or accesses are counted");
 }
 
 static void write_pins(struct hw_heap_pages *out)
@@ -621,8 +639,9 @@ void hw_pages_split(struct hw_memory_breakdown *memory)
     memory->used = part_of(&left, latest.requested_bytes - (latest.absent_bytes - latest.absent_rounding_bytes));
     memory->rounding = part_of(&left, latest.rounding_bytes - latest.absent_rounding_bytes);
     memory->pinned = part_of(&left, latest.free_bytes);
+    memory->metadata = part_of(&left, latest.header_bytes);
     memory->kept = part_of(&left, latest.kept_bytes);
-    memory->metadata = left;
+    memory->metadata += left;
 }
 
 void hw_pages_harvest(bool stopped)
@@ -639,10 +658,14 @@ void hw_pages_harvest(bool stopped)
         write_groups(&out);
         drop();
         latest = out;
-    } else
+    } else {
+        hw_note(HW_NOTE_OTHER, "pages were not examined: there was no memory for it, or no /proc");
         return;
+    }
     const uint32_t index = hw_pool_take(HW_POOL_HEAP_PAGES, 1);
     if (index != HW_NONE)
         *HW_ENTRY(HW_POOL_HEAP_PAGES, struct hw_heap_pages, index) = out;
+    else
+        hw_note(HW_NOTE_FILE_FULL, hw_file_problem());
     hw_pool_publish(HW_POOL_HEAP_PAGES);
 }

@@ -708,6 +708,63 @@ static void contents_of_small_places(void **state)
     }
 }
 
+/* ---- pages that few blocks keep ---- */
+
+/* What an arena of its own frees, as measured with docs/pinned.md: a place whose blocks stay at random, which has PEAK
+ * bytes of ALL at the peak, and its blocks of SIZE on PAGES now. */
+static double arena_gain(uint64_t blocks, uint64_t size, uint64_t pages, int64_t peak, uint64_t all)
+{
+    const struct hw_heap_pages heap = {.resident_bytes = pages * 4096};
+    const struct hw_pin pin = {
+        .blocks = blocks + 1, /* one is large, on no page of these */
+        .own_bytes = blocks * size + (1 << 20),
+        .pages = pages + 256,
+        .sole_pages = pages + 256,
+        .packed_bytes = blocks * size,
+        .packed_blocks = blocks,
+    };
+    struct hw_page_group group = {.pages = pages, .live_bytes = blocks * size};
+    for (size_t i = 1; i < HW_PAGE_GROUP_CONTEXTS; i++)
+        group.contexts[i] = HW_NONE;
+    const struct hw_profile profile = {.process = {.peak_bytes = all},
+                                       .heap_pages = &heap,
+                                       .pins = &pin,
+                                       .pin_count = 1,
+                                       .page_groups = &group,
+                                       .page_group_count = 1,
+                                       .context_entry_count = 1};
+    const struct hw_profile_context context = {.live_bytes = (int64_t)(blocks * size), .peak_bytes = peak};
+    const struct hw_profile_context *const contexts[] = {&context};
+    static const uint32_t context_of[] = {0};
+    const struct hw_analysis_input input = {
+        .profile = &profile, .contexts = contexts, .context_count = 1, .context_of = context_of};
+    struct hw_error error = {""};
+    struct hw_analysis *analysis = hw_analysis_new(&input, &error);
+    assert_non_null(analysis);
+    double gain = 0;
+    for (size_t i = 0; i < analysis->finding_count; i++)
+        if (analysis->findings[i].kind == HW_FINDING_PINNED) {
+            gain = analysis->findings[i].bytes;
+            assert_int_equal(blocks, analysis->findings[i].blocks);
+            assert_int_equal(size, analysis->findings[i].block_bytes);
+        }
+    hw_analysis_free(analysis);
+    return gain / (1 << 20);
+}
+
+static void arenas(void **state)
+{
+    /* One place has the whole heap. */
+    assert_true(fabs(arena_gain(6000, 2008, 7166, 30000l * 2008, 30000ul * 2008)) < 1e-9);
+    /* A fifth or a tenth of 20,000 blocks stays, which lay between blocks that are gone. */
+    const double large = arena_gain(4000, 2008, 5375, 20000l * 2008, 60000000);
+    assert_true(large > 1.9 && large < 3.2);
+    const double medium = arena_gain(2000, 760, 2150, 20000l * 760, 35000000);
+    assert_true(medium > 1 && medium < 2);
+    const double small = arena_gain(2000, 141, 1823, 20000l * 141, 22400000);
+    assert_true(small > 4.3 && small < 4.9);
+}
+
 TEST_LIST(cmocka_unit_test(nothing_counted), cmocka_unit_test(spread_fields),
           cmocka_unit_test(places_that_were_not_counted), cmocka_unit_test(good_struct), cmocka_unit_test(few_objects),
           cmocka_unit_test(unknown_objects), cmocka_unit_test(objects_by_size), cmocka_unit_test(split_in_arrays),
@@ -716,4 +773,5 @@ TEST_LIST(cmocka_unit_test(nothing_counted), cmocka_unit_test(spread_fields),
           cmocka_unit_test(lines_of_walks), cmocka_unit_test(sparse_blocks), cmocka_unit_test(unused_words),
           cmocka_unit_test(used_words), cmocka_unit_test(hot_header), cmocka_unit_test(shared_lines),
           cmocka_unit_test(rank), cmocka_unit_test(common_beginnings), cmocka_unit_test(rivals),
-          cmocka_unit_test(contents_of_one_place), cmocka_unit_test(contents_of_small_places))
+          cmocka_unit_test(contents_of_one_place), cmocka_unit_test(contents_of_small_places),
+          cmocka_unit_test(arenas))
