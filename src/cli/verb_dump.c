@@ -2,8 +2,9 @@
  *
  * The process's own profile is found through its mapping of the file. Where blocks only are counted, the file is all
  * there is: it is copied from outside and the process is not touched. Where accesses are counted, what they were since
- * the latest harvest lies in the process's memory: it is asked to write the dump itself, by the signal that it handles
- * for this (its profile says which). Nothing is sent to a thread that does not handle it.
+ * the latest harvest lies in the process's memory, and pages (record --pinned) only the process can walk: it is asked to
+ * write the dump itself, by the signal that it handles for this (its profile says which). Nothing is sent to a thread
+ * that does not handle it.
  *
  * Where the process is recorded with --keeps, it is searched, too, as `heapwise leaks PID` does. */
 #include "cli/cli.h"

@@ -894,7 +894,32 @@ static void test_interrupted(void **state)
     free(folder);
 }
 
-TEST_LIST(cmocka_unit_test(test_mapped_by_the_program), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_pointers_of_cpp),
+/* A dump of a process that is recorded with --pinned says what keeps its pages; a copy says why it does not. */
+static void test_pages_of_process(void **state)
+{
+    struct victim victim = start(need_program("leaks"), stay, true, ":pinned=1");
+    char *dump = join_path(victim.directory, "dump.hwprof"), *copy = join_path(victim.directory, "copy.hwprof"),
+         number[16];
+    snprintf(number, sizeof number, "%d", (int)victim.process.pid);
+    struct run_result result = heapwise((const char *const[]){"dump", "-o", dump, number, NULL}, NULL);
+    assert_exit(&result, 0, result.err);
+    run_result_free(&result);
+    json_t *report = json_of((const char *const[]){"report", "--json", dump, NULL}, 0);
+    assert_true(json_number(report, "heap_pages.blocks") > 0);
+    json_decref(report);
+    result = search(victim.process.pid, copy, NULL);
+    assert_int_equal(result.code, 1);
+    run_result_free(&result);
+    result = heapwise((const char *const[]){"report", "--section", "pinned", copy, NULL}, NULL);
+    assert_contains(result.out, "only the process itself does that");
+    run_result_free(&result);
+    free(dump);
+    free(copy);
+    finish(&victim);
+}
+
+TEST_LIST(cmocka_unit_test(test_mapped_by_the_program), cmocka_unit_test(test_interrupted),
+          cmocka_unit_test(test_pages_of_process), cmocka_unit_test(test_pointers_of_cpp),
           cmocka_unit_test(test_process_of_other_kinds), cmocka_unit_test(test_suppressions),
           cmocka_unit_test(test_suppressions_as_valgrind_writes_them),
           cmocka_unit_test(test_suppressions_that_are_wrong), cmocka_unit_test(test_process),

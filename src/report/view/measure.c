@@ -186,8 +186,7 @@ const char *hw_not_walked(const struct hw_profile *profile)
         .option = "pinned",
         .said = "pages were not examined",
         .unasked = "pages were not examined: heapwise record --pinned does that",
-        .early = "pages were not examined: only the process itself can do that, at its end and in dumps by "
-                 "dump-interval; heapwise dump PID and heapwise leaks PID -o copy the profile without it",
+        .early = "pages were not examined: only the process itself does that, at its end and in dumps",
         ENDED("pages were not examined"),
     };
     return profile->heap_pages ? "pages were not examined: a thread was in the middle of an allocation"
