@@ -721,6 +721,20 @@ void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_by
 uint32_t hw_memory_dumps;
 static uint32_t late; /* one was asked for, and could not be taken at once */
 
+bool hw_program_mapping_above(uintptr_t address, uintptr_t *start, uintptr_t *end)
+{
+    struct hw_mapped range = {.end = address};
+    if (!hw_mappings_calm())
+        return false;
+    do
+        if (!hw_mapping_above(range.end, &range))
+            return false;
+    while (range.context == HW_MAPPED_BY_ALLOCATOR);
+    *start = range.start;
+    *end = range.end;
+    return true;
+}
+
 void hw_memory_take_stopped(void)
 {
     if (hw_runtime.stopped || hw_runtime.lock.state || !hw_threads_calm() || !hw_mappings_calm()) {

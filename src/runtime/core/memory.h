@@ -58,6 +58,9 @@ void hw_memory_measure(struct hw_memory_breakdown *result, enum hw_memory_moment
  * be left to the next event of any thread. hw_memory_dumps counts those that were taken. */
 extern uint32_t hw_memory_dumps HW_HIDDEN;
 void hw_memory_take_stopped(void);
+/* The first range that ends above ADDRESS and that the program has mapped itself, not its allocator. False: none, or a
+ * thread is in the middle of changing one. */
+bool hw_program_mapping_above(uintptr_t address, uintptr_t *start, uintptr_t *end);
 /* Takes it if it was left. Lock held. */
 void hw_memory_take_late(uint64_t tick, int64_t live_bytes);
 

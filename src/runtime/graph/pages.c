@@ -10,7 +10,6 @@
 #include "runtime/access/access.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
-#include "runtime/core/mappings.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 #include "runtime/graph/internal.h"
@@ -62,8 +61,7 @@ static struct {
     uint64_t page; /* number of it */
     uint32_t live, count;
     uint32_t context[ON_PAGE], bytes[ON_PAGE];
-    struct hw_mapped mapped; /* by the program: the first range that ends above the cursor */
-    bool ranges;             /* …which nobody is in the middle of changing */
+    uintptr_t mapped_start, mapped_end; /* by the program: the first range that ends above the cursor */
     /* The mapping, */
     const struct hw_span *span;
     bool is_brk; /* which ends at the program break */
@@ -254,14 +252,9 @@ static void end_page(void)
 /* PAGE has no block: whether the program has mapped it itself, which is not the allocator's memory. */
 static bool is_programs(uintptr_t page)
 {
-    if (walk.ranges && page >= walk.mapped.end) {
-        walk.mapped = (struct hw_mapped){.end = page};
-        do
-            if (!hw_mapping_above(walk.mapped.end, &walk.mapped))
-                walk.mapped = (struct hw_mapped){NOWHERE, NOWHERE, 0};
-        while (walk.mapped.context == HW_MAPPED_BY_ALLOCATOR);
-    }
-    return page >= walk.mapped.start && page < walk.mapped.end;
+    if (page >= walk.mapped_end && !hw_program_mapping_above(page, &walk.mapped_start, &walk.mapped_end))
+        walk.mapped_start = walk.mapped_end = NOWHERE;
+    return page >= walk.mapped_start && page < walk.mapped_end;
 }
 
 /* All pages up to TO, the begin of one, are done. */
@@ -447,7 +440,7 @@ static void walk_span(const struct hw_span *span)
     walk.cursor = span->start;
     walk.last_end = span->start;
     const uintptr_t top = (uintptr_t)hw_sys(SYS_brk, 0);
-    walk.mapped = (struct hw_mapped){0, 0, 0};
+    walk.mapped_start = walk.mapped_end = 0;
     walk.is_brk = walk.glibc && top > span->start && top <= span->end;
     walk.run_context = HW_NONE;
     walk.run = walk.kept_behind = 0;
@@ -495,7 +488,6 @@ static void begin(struct hw_heap_pages *out)
                                         : 0;
     walk.page = walk.live = walk.count = walk.groups = 0;
     walk.latest = NULL;
-    walk.ranges = hw_mappings_calm();
     walk.rest_start = NOWHERE;
     __builtin_memset(walk.occupancy, 0, sizeof walk.occupancy);
     for (int unit = 0; unit < HW_PIECE_UNITS; unit++)
