@@ -37,6 +37,7 @@ struct dump {
     /* as asked for */
     const char *output;
     bool force, quiet;
+    bool examined; /* the process is recorded with --contents or --pinned */
     uint64_t timeout_s;
     struct hw_recorded recorded; /* its pid is as asked for, too */
     char written[PATH_MAX + 64];
@@ -340,6 +341,10 @@ static bool write_dump(void *closure)
         hw_say("dump: process %d handles no signal for dumps (dump-signal=0, or it uses that signal itself): accesses "
                "to live blocks and globals are not in the dump",
                (int)dump->recorded.pid);
+    if (dump->done && dump->examined && !dump->quiet)
+        hw_say("dump: what is in the blocks (--contents) and what keeps pages resident (--pinned) are not in the dump, "
+               "which was copied from outside: recorded with HEAPWISE_OPTIONS=dump-signal=62, the process writes its "
+               "dumps itself");
     return dump->done;
 }
 
@@ -348,6 +353,7 @@ static bool dump_with_keeps(struct dump *dump)
 {
     const struct hw_visit_options options = hw_visit_recorded(&dump->recorded);
     struct hw_visited found;
+    dump->examined = options.examined;
     if (!options.keeps)
         return write_dump(dump);
     bool fine = hw_visit_search(&dump->recorded, &options, write_dump, dump, &found);

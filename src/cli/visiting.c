@@ -631,7 +631,8 @@ struct hw_visit_options hw_visit_recorded(struct hw_recorded *recorded)
                        read_memory(&visit, recorded->process.visit, &visit.call, sizeof visit.call) &&
                        visit.call.version == HW_VISIT_VERSION;
     return (struct hw_visit_options){.mapped = known && visit.call.records_mapped,
-                                     .keeps = known && visit.call.records_keeps};
+                                     .keeps = known && visit.call.records_keeps,
+                                     .examined = known && visit.call.records_examined};
 }
 
 bool hw_visit_search(struct hw_recorded *recorded, const struct hw_visit_options *options,

@@ -8,8 +8,9 @@
 #include "cli/recorded.h"
 
 struct hw_visit_options {
-    bool mapped; /* memory that the program mapped itself is searched for pointers, too */
-    bool keeps;  /* also who keeps what is reached */
+    bool mapped;   /* memory that the program mapped itself is searched for pointers, too */
+    bool keeps;    /* also who keeps what is reached */
+    bool examined; /* recorded with --contents or --pinned; not for a search */
 };
 
 struct hw_visited {

@@ -64,6 +64,7 @@ struct hw_visit {
     uint32_t insist;                        /* 1: also when a thread is in the middle of an event */
     uint32_t mapped;                        /* 1: what the program mapped itself is searched for pointers, too */
     uint32_t keeps;                         /* 1: who keeps what is reached is searched for, too */
+    uint32_t records_examined;              /* 1: recorded with --contents or --pinned, which only it can examine */
 };
 
 #define HW_REGISTERS 96 /* words of a thread's registers: general ones, and those of floating point */

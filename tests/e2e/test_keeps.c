@@ -389,6 +389,24 @@ static void test_process(void **state)
     finish(&staying);
 }
 
+/* Who keeps blocks can be found from outside, what is in them cannot: the command says so, unless the process writes
+ * the dump itself. */
+static void test_dump_without_contents(void **state)
+{
+    static const char *const options[] = {":contents=1", ":pinned=1", ":contents=1:dump-signal=62", ""};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct staying staying = stay(options[i]);
+        struct run_result result = of_process("dump", &staying, NULL);
+        assert_exit(&result, 0, result.err);
+        if (!*options[i] || strstr(options[i], "dump-signal"))
+            assert_null(strstr(result.err, "--contents"));
+        else
+            assert_contains(result.err, "(--contents) and what keeps pages resident (--pinned) are not in the dump");
+        run_result_free(&result);
+        finish(&staying);
+    }
+}
+
 static void test_dump(void **state)
 {
     struct staying staying = stay(":leaks=1:keeps=1");
@@ -669,6 +687,7 @@ static void test_not_recorded(void **state)
 }
 
 TEST_LIST(cmocka_unit_test(test_kinds), cmocka_unit_test(test_graph), cmocka_unit_test(test_beside),
-          cmocka_unit_test(test_process), cmocka_unit_test(test_dump), cmocka_unit_test(test_diff_of_runs),
-          cmocka_unit_test(test_diff_of_moments), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_types),
-          cmocka_unit_test(test_reports), cmocka_unit_test(test_symbolised), cmocka_unit_test(test_not_recorded))
+          cmocka_unit_test(test_process), cmocka_unit_test(test_dump), cmocka_unit_test(test_dump_without_contents),
+          cmocka_unit_test(test_diff_of_runs), cmocka_unit_test(test_diff_of_moments), cmocka_unit_test(test_no_memory),
+          cmocka_unit_test(test_types), cmocka_unit_test(test_reports), cmocka_unit_test(test_symbolised),
+          cmocka_unit_test(test_not_recorded))

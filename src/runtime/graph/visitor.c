@@ -255,6 +255,7 @@ void hw_visit_start(void)
     hw_visit.stack = (uint64_t)hw_arch_visit_stack;
     hw_visit.stack_end = hw_visit.stack + HW_ARCH_VISIT_STACK;
     hw_visit.records_keeps = hw_options.keeps != 0;
+    hw_visit.records_examined = hw_options.contents || hw_options.pinned;
     hw_visit.records_mapped = hw_options.leaks == 2;
     hw_runtime.process->visit = (uint64_t)&hw_visit;
 }
