@@ -32,6 +32,8 @@ int hw_verb_diff(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
 int hw_verb_view(int argc, char **argv);
 int hw_verb_dump(int argc, char **argv);
+int hw_verb_start(int argc, char **argv);
+int hw_verb_stop(int argc, char **argv);
 int hw_verb_top(int argc, char **argv);
 int hw_verb_allocators(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);

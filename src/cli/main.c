@@ -26,6 +26,8 @@ const struct hw_verb hw_verbs[] = {
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
     {"dump", hw_verb_dump, "write a profile of a recorded process while it runs"},
+    {"start", hw_verb_start, "start counting in a process recorded with --paused"},
+    {"stop", hw_verb_stop, "stop counting, until the next start"},
     {"top", hw_verb_top, "show the heap of a recorded process while it runs"},
     {"allocators", hw_verb_allocators, "run a program under every installed allocator and compare them"},
     {"doctor", hw_verb_doctor, "show what works on this machine and what does not, and why"},

@@ -286,7 +286,7 @@ static void complete_arguments(const struct hw_verb *verb, const char *help, cha
         print_values(verb->name, typed, (size_t)(equals - typed), prefix, equals + 1);
     } else if (*typed == '-')
         print_options(help, typed);
-    else if (!strcmp(verb->name, "dump"))
+    else if (!strcmp(verb->name, "dump") || !strcmp(verb->name, "start") || !strcmp(verb->name, "stop"))
         print_processes(typed);
     else if (runs)
         printf(":command %d\n", count);

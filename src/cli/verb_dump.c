@@ -9,29 +9,23 @@
  * Where the process is recorded with --keeps, it is searched, too, as `heapwise leaks PID` does. */
 #include "cli/cli.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli/asking.h"
 #include "cli/options.h"
 #include "cli/recorded.h"
 #include "cli/visiting.h"
 #include "profile/profile.h"
 
-#define DUMPS_MOST       1000000u
-#define USUAL_TIMEOUT_S  10
-#define POLL_NS          2000000
-#define SEND_AGAIN_POLLS 100 /* a signal may come where nothing can be done, in an allocator call that never ends */
+#define DUMPS_MOST      1000000u
+#define USUAL_TIMEOUT_S 10
 
 struct dump {
     /* as asked for */
@@ -150,140 +144,18 @@ static bool copy_from_outside(struct dump *dump)
 
 /* ---- by the process itself ---- */
 
-static bool signal_in(const char *status, const char *set, uint32_t number)
-{
-    const char *value = hw_status_value(status, set);
-    return value && (strtoull(value, NULL, 16) >> (number - 1) & 1);
-}
-
-/* How little a signal disturbs a thread: 2 when it runs, or sleeps in a call that goes on afterwards; 1 when its call
- * may return early; 0 when it would not get the signal. */
-static int thread_fitness(pid_t pid, pid_t thread, uint32_t number)
-{
-    static const long restarted[] = {SYS_read,   SYS_write,   SYS_readv,   SYS_writev, SYS_futex,    SYS_wait4,
-                                     SYS_waitid, SYS_recvmsg, SYS_sendmsg, SYS_accept, SYS_recvfrom, SYS_flock};
-    char name[64], text[4096];
-    snprintf(name, sizeof name, "task/%d/status", (int)thread);
-    if (!hw_read_proc(pid, name, text, sizeof text) || signal_in(text, "SigBlk", number))
-        return 0;
-    snprintf(name, sizeof name, "task/%d/syscall", (int)thread);
-    if (!hw_read_proc(pid, name, text, sizeof text))
-        return 1;
-    if (strncmp(text, "running", 7) == 0)
-        return 2;
-    long call = strtol(text, NULL, 10);
-    for (size_t i = 0; i < sizeof restarted / sizeof *restarted; i++)
-        if (call == restarted[i])
-            return 2;
-    return 1;
-}
-
-/* The thread to send it to; 0: none would get it. */
-static pid_t choose_thread(pid_t pid, uint32_t number)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *list = opendir(path);
-    pid_t best = 0;
-    int best_fitness = 0;
-    for (struct dirent *entry; list && best_fitness < 2 && (entry = readdir(list));) {
-        if (!isdigit((unsigned char)*entry->d_name))
-            continue;
-        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
-        int fitness = thread_fitness(pid, thread, number);
-        if (fitness > best_fitness) {
-            best_fitness = fitness;
-            best = thread;
-        }
-    }
-    if (list)
-        closedir(list);
-    return best;
-}
-
-enum sent { SENT, ALL_BLOCK_IT, NOT_HANDLED, NOT_SENT };
-
-static enum sent send_signal(struct dump *dump, uint32_t request)
-{
-    char status[4096];
-    uint32_t number = dump->recorded.process.dump_signal;
-    if (!hw_read_proc(dump->recorded.pid, "status", status, sizeof status) || number > 64 ||
-        !signal_in(status, "SigCgt", number)) /* it would kill the process */
-        return NOT_HANDLED;
-    pid_t thread = choose_thread(dump->recorded.pid, number);
-    if (!thread)
-        return ALL_BLOCK_IT;
-    siginfo_t information = {.si_signo = (int)number, .si_code = SI_QUEUE};
-    information.si_pid = getpid();
-    information.si_uid = getuid();
-    information.si_value.sival_int = (int)request; /* it may be answered already when the signal arrives */
-    return syscall(SYS_rt_tgsigqueueinfo, dump->recorded.pid, thread, number, &information) == 0 ? SENT : NOT_SENT;
-}
-
-static bool process_is_there(const struct dump *dump)
-{
-    char status[4096];
-    const char *state;
-    return hw_read_proc(dump->recorded.pid, "status", status, sizeof status) &&
-           (state = hw_status_value(status, "State")) && *state != 'Z' && *state != 'X';
-}
-
-static bool read_process(struct dump *dump)
-{
-    return pread(dump->recorded.profile, &dump->recorded.process, sizeof dump->recorded.process,
-                 (off_t)dump->recorded.process_offset) == (ssize_t)sizeof dump->recorded.process;
-}
-
-static bool raise_request(struct dump *dump, uint32_t request)
-{
-    int file = open(dump->recorded.reach, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    off_t offset = (off_t)(dump->recorded.process_offset + offsetof(struct hw_process_info, dump_request));
-    bool fine = file >= 0 && pwrite(file, &request, sizeof request, offset) == (ssize_t)sizeof request;
-    if (!fine)
-        fail(dump, "cannot ask process %d for a dump: its profile %s cannot be written to: %s", (int)dump->recorded.pid,
-             dump->recorded.reach, strerror(errno));
-    if (file >= 0)
-        close(file);
-    return fine;
-}
-
-static bool say_no_answer(struct dump *dump, enum sent sent)
-{
-    if (sent == ALL_BLOCK_IT)
-        return fail(dump,
-                    "process %d did not answer within %" PRIu64
-                    " s: all its threads block signal %u, and none has used the heap meanwhile",
-                    (int)dump->recorded.pid, dump->timeout_s, dump->recorded.process.dump_signal);
-    return fail(dump, "process %d did not answer within %" PRIu64 " s: is it stopped, or in the middle of a long call?",
-                (int)dump->recorded.pid, dump->timeout_s);
-}
-
 /* Asks the process for a dump and waits until it is written. */
 static bool ask(struct dump *dump)
 {
-    const struct timespec moment = {.tv_nsec = POLL_NS};
-    uint32_t request = dump->recorded.process.dump_request + 1;
-    uint64_t polls = dump->timeout_s * (1000000000 / POLL_NS);
-    enum sent sent = SENT;
-    if (!raise_request(dump, request))
-        return false;
-    for (uint64_t poll = 0; poll < polls; poll++) {
-        if (poll % SEND_AGAIN_POLLS == 0) {
-            sent = send_signal(dump, request);
-            if (sent == NOT_SENT && errno == EPERM)
-                return fail(dump, "no permission to send a signal to process %d: run this command as its user",
-                            (int)dump->recorded.pid);
-        }
-        nanosleep(&moment, NULL);
-        if (!read_process(dump))
-            return fail(dump, "%s cannot be read any more", dump->recorded.path);
-        if ((int32_t)(dump->recorded.process.dump_answer - request) >= 0)
-            return true;
-        if (poll % SEND_AGAIN_POLLS == 0 && !process_is_there(dump))
-            return fail(dump, "process %d ended before it could be dumped; its profile is %s", (int)dump->recorded.pid,
-                        dump->recorded.path);
-    }
-    return say_no_answer(dump, sent);
+    const struct hw_asking asking = {
+        .request = dump->recorded.process.dump_request + 1,
+        .request_at = offsetof(struct hw_process_info, dump_request),
+        .answer_at = offsetof(struct hw_process_info, dump_answer),
+        .signal_value = dump->recorded.process.dump_request + 1,
+        .timeout_s = dump->timeout_s,
+        .what = "a dump",
+    };
+    return hw_ask(&dump->recorded, &asking);
 }
 
 static bool copy_file(struct dump *dump, const char *from)

@@ -42,7 +42,7 @@ struct record {
     /* as asked for */
     const char *output;
     bool force, quiet, report, verbose, free_stacks, single_steps, symbolize, no_pack, allocator, no_prediction, keeps;
-    bool contents, pinned, fill, no_samples;
+    bool contents, pinned, fill, no_samples, paused;
     bool lost;         /* blocks, by the program itself, as far as that is known */
     const char *facts; /* file with the characteristics of the allocator */
     struct hw_facts told;
@@ -77,6 +77,8 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "                        from FILE instead of measuring them\n"
                            "      --no-prediction   with --mode=allocator: skip the replays under other\n"
                            "                        allocators at the end\n"
+                           "      --paused          count nothing until heapwise start PID; the program runs\n"
+                           "                        at full speed until then\n"
                            "      --sample-bytes=N  record only one allocation per N bytes, on average\n"
                            "                        (512K, 1M): cheaper, but all numbers are estimates\n"
                            "      --sample-accesses[=HZ]\n"
@@ -213,6 +215,7 @@ static const struct hw_option verb_options[] = {
      .value = optional_argument,
      .take = take_requests,
      .at = HW_OPTION_AT(uint64_t, struct record, requests)},
+    HW_OPTION_FLAG("paused", 0, struct record, paused),
     HW_OPTION_NUMBER("exit-code", 0, struct record, exit_code, 1, 255),
     HW_SUPPRESSION_OPTIONS(struct record, names),
     HW_OPTION_NUMBER("depth", 0, struct record, depth, 1, DEPTH_MOST),
@@ -267,6 +270,17 @@ static bool accept_together(const struct record *record)
     if (!option && record->requests && record->sample_bytes) {
         option = "--valgrind-requests";
         hw_say("record: --valgrind-requests cannot be combined with --sample-bytes: pools are not sampled");
+    }
+    if (!option && record->paused) {
+        option = record->allocator         ? "--mode allocator"
+                 : record->sample_accesses ? "--sample-accesses"
+                 : record->keeps           ? "--keeps"
+                 : record->leaks           ? "--leaks"
+                 : record->contents        ? "--contents"
+                 : record->pinned          ? "--pinned"
+                                           : NULL;
+        if (option)
+            hw_say("record: --paused cannot be combined with %s, which needs all of the run", option);
     }
     if (!option && record->names.suppressions.count && !record->exit_code) {
         option = "--suppressions";
@@ -339,6 +353,9 @@ static char *make_options(const struct record *record)
         fputs(":pinned=1", out);
     if (record->requests)
         fprintf(out, ":valgrind-requests=%d", (int)record->requests);
+    }
+    if (record->paused)
+        fputs(":start=off", out);
     if (record->verbose)
         fputs(":verbose=1", out);
     if (fclose(out) != 0) {

@@ -617,6 +617,8 @@ static bool can_be_searched(struct visit *visit)
     const int pid = (int)visit->pid;
     if (process->mode == HW_MODE_ALLOCATOR)
         return fail(visit, "process %d is recorded with --mode allocator, in which not every block is known", pid);
+    if (process->counting)
+        return fail(visit, "process %d is recorded with --paused: not every block is known", pid);
     if (process->sample_bytes)
         return fail(visit, "process %d is recorded with --sample-bytes: not every block is known", pid);
     if (!process->visit)

@@ -101,6 +101,24 @@ enum hw_llvm_source_flags {
     HW_LLVM_CLANG_RUNTIME = 1u << 0, /* raw: written by clang's runtime (some of them) */
 };
 
+enum hw_counting_state {
+    HW_COUNTING_ALWAYS = 0,  /* from the start of the program to its end */
+    HW_COUNTING_WAITS = 1,   /* nothing so far */
+    HW_COUNTING_ON = 2,      /* a period is under way */
+    HW_COUNTING_STOPPED = 3, /* the latest one has ended, at end_tick */
+};
+enum hw_period_request {
+    HW_PERIOD_START = 0,
+    HW_PERIOD_STOP = 1,
+    HW_PERIOD_START_ANEW = 2, /* the period before is not written to a dump */
+    HW_PERIOD_WHAT = 3,       /* mask */
+    HW_PERIOD_NUMBER = 4,
+};
+enum hw_period_result {
+    HW_PERIOD_ALREADY = -5001, /* it counts, or does not */
+    HW_PERIOD_NO_MEMORY = -5002,
+};
+
 /* The run as a whole. Live values are updated in place. Strings are offsets into the STRINGS section. */
 struct hw_process_info {
     uint32_t pid, parent_pid;
@@ -162,7 +180,17 @@ struct hw_process_info {
     uint64_t peak_variance; /* merged: that of peak_bytes */
     uint64_t added;         /* bits 1 << enum hw_added_number: those that MIBS has (merged: of every run) */
     uint64_t visit;         /* address of a struct hw_visit (profile/visit.h) in the process; 0: there is none */
+    /* start=off. In a period everything is as after a reset at its begin, and nothing was inherited; the clock and all
+     * counts stand still from its end. heapwise start and stop raise period_request, by HW_PERIOD_NUMBER, with an enum
+     * hw_period_request, and send dump_signal. The process puts what came of it into period_result, then the request
+     * into period_answer. */
+    uint32_t counting, periods; /* enum hw_counting_state; how many began */
+    uint32_t period_request, period_answer;
+    int32_t period_result; /* enum hw_period_result, -errno, or N: the period before was written to NAME.dumpN.hwprof */
+    uint32_t reserved0;
 };
+
+#define HW_PROCESS_LEAST offsetof(struct hw_process_info, counting) /* bytes of it in older files */
 
 /* An executable mapping, also one that is gone. The first four fields are those of MemProf's raw format. */
 struct hw_map_entry {

@@ -46,6 +46,11 @@ enum hw_state {
     HW_STATE_OFF = 3, /* could not start, or gave up: everything is passed through */
 };
 
+enum hw_stopped {
+    HW_STOPPED_WAIT = 1u << 0, /* they wait: hw_threads_stop */
+    HW_STOPPED_PASS = 1u << 1, /* they are passed through and not counted: periods.c */
+};
+
 struct hw_runtime {
     uint32_t state;                  /* enum hw_state */
     uint32_t threads_many;           /* more than one thread has been seen: deltas are flushed, see heap.c */
@@ -66,7 +71,7 @@ struct hw_runtime {
     struct hw_lock lock;            /* all slow paths */
     uint64_t clock_start_ns;        /* CLOCK_MONOTONIC at tick 0 */
     uint64_t old_below;             /* blocks with a smaller stamp: inherited, or older than the latest reset */
-    uint32_t stopped;               /* events wait at their begin: hw_threads_stop */
+    uint32_t stopped;               /* enum hw_stopped: what events find at their begin */
     uint32_t mode;                  /* enum hw_mode, as of the start */
     uint32_t weighted;              /* blocks stand for others like them: sampled runs, allocator mode */
     uint32_t regions_open;          /* regions.c: how many, */

@@ -14,7 +14,7 @@
 
 struct closing {
     struct hw_container container;
-    struct hw_process_info process;
+    struct hw_process_info process; /* an older file has less of it */
     size_t process_extent; /* index of the extent that holds it */
     enum hw_exit_kind kind;
     int value;
@@ -36,6 +36,11 @@ static bool refuse(struct closing *closing, const char *why)
     return false;
 }
 
+static size_t process_bytes(const struct hw_extent *extent)
+{
+    return extent->entry.used < sizeof(struct hw_process_info) ? extent->entry.used : sizeof(struct hw_process_info);
+}
+
 /* Everything is checked before the first byte is written. */
 static bool check(struct closing *closing)
 {
@@ -47,13 +52,13 @@ static bool check(struct closing *closing)
     closing->process_extent = SIZE_MAX;
     for (size_t i = 0; i < container->extent_count; i++)
         if (container->extents[i].entry.type == HW_SECTION_PROCESS &&
-            container->extents[i].entry.used >= sizeof closing->process && closing->process_extent == SIZE_MAX)
+            container->extents[i].entry.used >= HW_PROCESS_LEAST && closing->process_extent == SIZE_MAX)
             closing->process_extent = i;
     if (closing->process_extent == SIZE_MAX)
         return refuse(closing, "it holds nothing yet, its process had only just started");
     const struct hw_extent *extent = &container->extents[closing->process_extent];
-    if (hw_container_read(container->fd, &closing->process, sizeof closing->process, extent->entry.offset) !=
-        (int64_t)sizeof closing->process)
+    if (hw_container_read(container->fd, &closing->process, process_bytes(extent), extent->entry.offset) !=
+        (int64_t)process_bytes(extent))
         return refuse(closing, "its process section cannot be read");
     /* In a sealed file only the process section and what leads to it is written anew; damage elsewhere must stay
      * visible. */
@@ -73,7 +78,7 @@ static void end_now(struct hw_process_info *process)
 {
     struct timespec now;
     const uint64_t start = process->start_realtime_ns;
-    if (start == 0 || process->clock_ns == 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+    if (start == 0 || process->clock_ns == 0 || process->counting == HW_COUNTING_STOPPED || clock_gettime(CLOCK_REALTIME, &now) != 0)
         return;
     const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     if (now_ns <= start)
@@ -98,8 +103,8 @@ static bool write_process(struct closing *closing)
         header->flags |= HW_FILE_EXITED;
     if (!closing->container.sealed && process->peak_rss_bytes < closing->peak_rss_bytes)
         process->peak_rss_bytes = closing->peak_rss_bytes;
-    return write_at(closing, process, sizeof *process,
-                    closing->container.extents[closing->process_extent].entry.offset);
+    const struct hw_extent *extent = &closing->container.extents[closing->process_extent];
+    return write_at(closing, process, process_bytes(extent), extent->entry.offset);
 }
 
 /* The extent that ends last gives back the pages it does not use. */

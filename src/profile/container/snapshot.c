@@ -132,7 +132,7 @@ static uint64_t peak_epoch(struct snapshot *snapshot)
 static bool has_process(struct snapshot *snapshot)
 {
     const struct copy *copy = find(snapshot, HW_SECTION_PROCESS);
-    return (copy && copy->used >= sizeof(struct hw_process_info)) ||
+    return (copy && copy->used >= HW_PROCESS_LEAST) ||
            fail(snapshot, "its process has only just started");
 }
 
@@ -196,7 +196,9 @@ static uint64_t tick_now(const struct hw_process_info *process)
 /* Makes the process section that of a dump, and this moment the last one of the timeline. */
 static void describe_moment(struct snapshot *snapshot, const struct hw_snapshot_memory *memory)
 {
-    struct hw_process_info *process = (void *)find(snapshot, HW_SECTION_PROCESS)->bytes;
+    const struct copy *copy = find(snapshot, HW_SECTION_PROCESS);
+    struct hw_process_info *process = (void *)copy->bytes;
+    const bool stopped = copy->used >= sizeof *process && process->counting == HW_COUNTING_STOPPED;
     struct copy *timeline = find(snapshot, HW_SECTION_TIMELINE);
     struct totals totals = thread_totals(snapshot);
     process->dump_signal = 0;
@@ -204,7 +206,8 @@ static void describe_moment(struct snapshot *snapshot, const struct hw_snapshot_
     if (process->exit_kind != HW_EXIT_UNKNOWN) /* it has just ended: this is all of it */
         return;
     process->flags |= HW_PROCESS_DUMP;
-    process->end_tick = tick_now(process);
+    if (!stopped)
+        process->end_tick = tick_now(process);
     if (process->peak_rss_bytes < memory->peak_rss_bytes)
         process->peak_rss_bytes = memory->peak_rss_bytes;
     if (!timeline || timeline->entry_size != sizeof(struct hw_timeline_point) ||
@@ -280,10 +283,12 @@ bool hw_profile_process(int profile, const char *path, struct hw_process_info *p
     bool loaded = hw_container_load(&container, error);
     for (size_t i = 0; loaded && i < container.extent_count && !found; i++) {
         const struct hw_section *entry = &container.extents[i].entry;
-        if (entry->type != HW_SECTION_PROCESS || entry->used < sizeof *process)
+        if (entry->type != HW_SECTION_PROCESS || entry->used < HW_PROCESS_LEAST)
             continue;
+        const size_t size = entry->used < sizeof *process ? entry->used : sizeof *process;
         *offset = entry->offset;
-        found = hw_container_read(profile, process, sizeof *process, entry->offset) == (int64_t)sizeof *process;
+        *process = (struct hw_process_info){0};
+        found = hw_container_read(profile, process, size, entry->offset) == (int64_t)size;
     }
     if (loaded && !found)
         hw_error_set(error, "'%s' holds nothing yet: its process has only just started", path);

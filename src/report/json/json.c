@@ -104,6 +104,25 @@ static json_t *exit_value(struct json_writer *writer)
     return json_pack("{s:i}", keys[process->exit_kind], (int)process->exit_value);
 }
 
+/* A process that was started with --paused. */
+static json_t *periods_value(const struct hw_profile *profile)
+{
+    static const char *const states[] = {
+        [HW_COUNTING_WAITS] = "waits", [HW_COUNTING_ON] = "on", [HW_COUNTING_STOPPED] = "stopped"};
+    const struct hw_process_info *info = &profile->process;
+    const bool began = info->flags & HW_PROCESS_RESET;
+    const uint64_t from = hw_profile_counted_from_ns(profile);
+    json_t *object = json_object();
+    json_object_set_new(object, "state",
+                        json_string(info->counting <= HW_COUNTING_STOPPED ? states[info->counting] : "unknown"));
+    json_object_set_new(object, "periods", json_integer((json_int_t)info->periods));
+    json_object_set_new(object, "began_ns", began ? json_integer((json_int_t)from) : json_null());
+    json_object_set_new(object, "ended_ns",
+                        info->counting == HW_COUNTING_STOPPED ? json_integer((json_int_t)profile->duration_ns)
+                                                              : json_null());
+    return object;
+}
+
 static json_t *process_value(struct json_writer *writer)
 {
     const struct hw_profile *profile = writer->view->profile;
@@ -130,6 +149,8 @@ static json_t *process_value(struct json_writer *writer)
              : profile->running                                   ? "running"
              : profile->sealed || info->exit_kind == HW_EXIT_CODE ? "ended"
                                                                   : "unknown");
+    if (info->counting)
+        set(writer, object, "counting", periods_value(profile));
     set_text(writer, object, "mode", hw_mode_name(info->mode));
     set_text(writer, object, "allocator", known(profile->allocator));
     set_text(writer, object, "allocator_path", known(profile->allocator_path));

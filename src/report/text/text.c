@@ -149,7 +149,8 @@ static void add_inherited(const struct hw_text *text, struct hw_buffer *out)
 {
     const struct hw_process_info *process = &text->view->profile->process;
     uint64_t frees = 0;
-    if (!(process->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET)))
+    if (!(process->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET)) ||
+        (process->counting && process->flags & HW_PROCESS_RESET && !process->inherited_blocks)) /* from nothing */
         return;
     for (size_t i = 0; i < text->view->context_count; i++)
         frees += text->view->contexts[i].sum.inherited_frees;

@@ -13,6 +13,8 @@ const char *hw_text_end(const struct hw_profile *profile)
 {
     if (profile->process.flags & HW_PROCESS_DUMP)
         return "at the dump";
+    if (profile->process.counting == HW_COUNTING_STOPPED)
+        return "at the stop";
     if (profile->running)
         return "now";
     if (hw_is_merged(profile))

@@ -171,6 +171,29 @@ static void add_facts(const struct hw_profile *profile, struct hw_buffer *out)
                            "allocator is installed.\n");
 }
 
+/* start=off: what the periods are. */
+static void add_waiting(const struct hw_profile *profile, struct hw_buffer *out)
+{
+    const struct hw_process_info *process = &profile->process;
+    if (process->counting == HW_COUNTING_WAITS)
+        hw_buffer_add(out, profile->running
+                               ? "Nothing is counted yet: the process waits for heapwise start.\n"
+                               : "Nothing was counted: the process waited for heapwise start, which never came.\n");
+    if (process->counting && process->flags & HW_PROCESS_RESET)
+        hw_buffer_add(out,
+                      "Counting began %s after the start of the program (heapwise start): blocks that it allocated "
+                      "before are not known.\n",
+                      HW_NS(hw_profile_counted_from_ns(profile), true));
+    if (process->counting == HW_COUNTING_STOPPED)
+        hw_buffer_add(out,
+                      "Counting ended %s after the start of the program (heapwise stop): blocks that were live then "
+                      "stay live here, even if the program freed them later.\n",
+                      HW_NS(profile->duration_ns, true));
+    if (process->periods > 1)
+        hw_buffer_add(out, "What earlier periods of this process counted (%s) is not in this profile.\n",
+                      HW_OF(process->periods - 1, "period"));
+}
+
 static void add_events(const struct hw_view *view, struct hw_buffer *out)
 {
     const struct hw_profile *profile = view->profile;
@@ -630,7 +653,7 @@ static void add_scope(const struct hw_view *view, struct hw_buffer *out)
     }
     const uint64_t distance = view->profile->process.sample_bytes;
     if (!view->profile->observed && !view->context_count && !view->function && !view->left_out.count &&
-        !view->profile->problem_count)
+        !view->profile->problem_count && view->profile->process.counting != HW_COUNTING_WAITS)
         hw_buffer_add(out,
                       "No allocation was seen%s: the program makes none, or its allocator could not be observed%s.\n",
                       distance ? "" : " at all",
@@ -660,6 +683,7 @@ void hw_not_observed(const struct hw_view *view, struct hw_buffer *buffer)
     add_sampling(view, buffer);
     add_facts(view->profile, buffer);
     add_notes(view->profile, buffer);
+    add_waiting(view->profile, buffer);
     add_events(view, buffer);
     add_children(view->profile, buffer);
     add_places(view, buffer);

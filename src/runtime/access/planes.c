@@ -248,6 +248,10 @@ void hw_access_enable(uint32_t granule)
                                "counted");
         return;
     }
+    if (hw_options.waits) {
+        hw_note(HW_NOTE_OTHER, "an instrumented library was loaded late: with start=off its accesses are not counted");
+        return;
+    }
     hw_access_late(granule);
     look_at_modules();
 }

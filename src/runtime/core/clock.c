@@ -72,7 +72,8 @@ void hw_clock_refresh(void)
     uint64_t ns = hw_clock_monotonic_ns() - hw_runtime.clock_start_ns;
     uint64_t ticks = hw_ticks_raw() - hw_runtime.tick_base;
     struct hw_process_info *process = hw_runtime.process;
-    process->end_tick = ticks;
+    if (process->counting != HW_COUNTING_STOPPED)
+        process->end_tick = ticks;
     if (hw_runtime.clock_is_tsc && ns > 0) {
         /* A reader may come between the two stores: it then uses a pair that is a few parts in a thousand off at most,
          * because both grow by one timeline interval. */

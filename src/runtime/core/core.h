@@ -42,7 +42,24 @@ void hw_parts_dump(void);
 void hw_parts_end(void);
 void hw_parts_reset(void);
 
+/* ---- periods.c: start=off ---- */
+
+/* At the start and in a forked child: whether it counts. */
+void hw_periods_start(void);
+void hw_periods_fork(void);
+/* In a forked child that has not set itself up: its first event will. */
+void hw_period_forked(void);
+/* Events are passed through. */
+bool hw_period_passing(void);
+/* heapwise start or stop has asked. */
+bool hw_period_requested(void);
+/* Answers it. dump.lock held, in the middle of no event but one of the calling thread. */
+void hw_period_serve(void);
+
 /* ---- reset.c ---- */
+
+/* The same as heapwise_reset, and nothing is live any more. No event is under way, lock held. False: no memory. */
+bool hw_reset_to_nothing(void);
 
 /* heapwise_reset: from now on it is the new period. Lock held. */
 void hw_reset_begin_period(void);
@@ -68,6 +85,8 @@ struct hw_options {
     uint32_t valgrind_requests; /* 1: blocks that the program announces to Valgrind are recorded; 2: it is answered */
     uint32_t block_table;      /* 1: use the table store even where the map is possible */
     uint32_t verbose;
+    bool waits;                /* start=off, and that is possible */
+    char start[16];            /* "off": see periods.c */
     char mode[16];             /* "allocator"; else heap */
     char operation_events[16]; /* "auto", "software" or "none": see operation_events.c */
     uint32_t dispatch;         /* 0: system calls inside the allocator are not observed */
@@ -126,6 +145,8 @@ static inline uint32_t hw_cpu(void)
 /* One dump or reset at a time. Taken in the middle of no event, before hw_runtime.lock; signals are blocked. */
 hw_sigset hw_dump_lock(void);
 void hw_dump_unlock(hw_sigset old);
+/* Writes the next one; its number, or -errno. Lock held, on a stack with room for it. */
+long hw_dump_write(void);
 /* Whether the calling thread can take it now. */
 bool hw_dump_possible(void);
 /* Takes the lock if it is free. */

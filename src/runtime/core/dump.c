@@ -289,8 +289,7 @@ static long seal(struct writing *out)
     return result < 0 ? result : hw_pwrite_full(out->fd, &out->page, sizeof out->page, 0);
 }
 
-/* Writes the next dump. dump.lock held. Its number, or -errno. */
-static long write_dump(void)
+long hw_dump_write(void)
 {
     struct writing *out = &writing;
     long result = open_dump(out);
@@ -349,7 +348,7 @@ static void write_and_answer(void)
     struct hw_process_info *process = hw_runtime.process;
     uint32_t request = __atomic_load_n(&process->dump_request, __ATOMIC_ACQUIRE);
     __atomic_store_n(&dump.pending, 0, __ATOMIC_SEQ_CST);
-    process->dump_result = (int32_t)write_dump();
+    process->dump_result = (int32_t)hw_dump_write();
     __atomic_store_n(&process->dump_answer, request, __ATOMIC_RELEASE);
 }
 
@@ -417,6 +416,8 @@ void hw_dump_signalled(bool requested, uint32_t request)
         return;
     }
     /* Somebody may have seen the request before the signal came. */
+    if (hw_period_requested())
+        hw_arch_call_on_stack(stack + sizeof stack, hw_period_serve);
     if (!requested || (int32_t)(hw_runtime.process->dump_answer - request) < 0)
         serve();
     hw_lock_drop(&dump.lock, old);
@@ -468,7 +469,7 @@ void hw_dump_fork(void)
     dump.lock = (struct hw_lock){0};
     dump.pending = 0;
     dump.number = 0;
-    hw_runtime.stopped = 0;
+    hw_runtime.stopped &= HW_STOPPED_PASS;
 }
 
 uint64_t hw_dump_due_tick(uint64_t tick)
@@ -512,7 +513,7 @@ void hw_dump_tick(struct hw_thread *thread)
     bool due = interval && now >= dump.next_ns;
     const bool peak = hw_contents_due();
     if (hw_likely(!due && !peak && !__atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST) &&
-                  process->dump_request == process->dump_answer))
+                  process->dump_request == process->dump_answer && !hw_period_requested()))
         return;
     /* In a handler that has interrupted another event: that one is half counted. */
     hw_sigset old;
@@ -525,6 +526,8 @@ void hw_dump_tick(struct hw_thread *thread)
         serve();
     if (due)
         rest_after(hw_clock_monotonic_ns(), now);
+    if (hw_period_requested())
+        hw_arch_call_on_stack(stack + sizeof stack, hw_period_serve);
     if (peak && hw_contents_due()) /* likewise */
         hw_arch_call_on_stack(stack + sizeof stack, examine_peak);
     hw_lock_drop(&dump.lock, old);

@@ -737,7 +737,7 @@ bool hw_program_mapping_above(uintptr_t address, uintptr_t *start, uintptr_t *en
 
 void hw_memory_take_stopped(void)
 {
-    if (hw_runtime.stopped || hw_runtime.lock.state || !hw_threads_calm() || !hw_mappings_calm()) {
+    if ((hw_runtime.stopped & HW_STOPPED_WAIT) || hw_runtime.lock.state || !hw_threads_calm() || !hw_mappings_calm()) {
         __atomic_store_n(&late, 1, __ATOMIC_SEQ_CST);
         hw_timeline_hurry();
         return;

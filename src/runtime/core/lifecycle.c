@@ -255,8 +255,24 @@ static bool step_aside(void)
         hw_message(sanitized ? "not profiled: a sanitizer is built into this program"
                              : "not profiled: this program runs under Valgrind",
                    NULL);
+    if (!sanitized) {
+        hw_real_resolve();
+        hw_hooks_lead(false);
+    }
     hw_runtime.state = HW_STATE_OFF;
     return true;
+}
+
+/* Why start=off is not possible: what needs all blocks, or goes on while nothing is counted. NULL: it is. */
+static const char *why_not_wait(void)
+{
+    return hw_planes_on()                              ? "code that counts accesses"
+           : hw_runtime.mode == HW_MODE_ALLOCATOR      ? "mode=allocator"
+           : hw_options.sample_accesses                ? "sample-accesses"
+           : hw_options.leaks || hw_options.keeps      ? "leaks"
+           : hw_options.contents                       ? "contents"
+           : hw_options.pinned                         ? "pinned"
+                                                       : NULL;
 }
 
 void hw_start(void)
@@ -287,6 +303,11 @@ void hw_start(void)
         hw_runtime.mode = HW_MODE_ALLOCATOR;
     if (hw_access_on() || hw_runtime.mode == HW_MODE_ALLOCATOR)
         hw_options.sample_bytes = 0;
+    const bool wait = hw_streq(hw_options.start, "off");
+    if (!wait && !hw_streq(hw_options.start, "on"))
+        hw_message("HEAPWISE_OPTIONS: start is on or off, not ", hw_options.start);
+    const char *const why = wait ? why_not_wait() : NULL;
+    hw_options.waits = wait && !why;
     hw_runtime.weighted = hw_options.sample_bytes || hw_runtime.mode == HW_MODE_ALLOCATOR;
     hw_runtime.text_start = (uintptr_t)__ehdr_start;
     hw_runtime.text_end = (uintptr_t)etext;
@@ -309,6 +330,9 @@ void hw_start(void)
             hw_note(HW_NOTE_OTHER,
                     "mode=allocator has no effect in programs that count accesses: their blocks are laid "
                     "out otherwise");
+        if (why)
+            hw_note_about(HW_NOTE_OTHER, "start=off has no effect with ", why,
+                          ": counting began at the start of the program");
         if (sampling && hw_runtime.mode == HW_MODE_ALLOCATOR)
             hw_note(HW_NOTE_OTHER, "sample-bytes has no effect in allocator mode: every operation is counted");
         hw_runtime.process->block_store = hw_blocks_store();
@@ -470,6 +494,10 @@ HW_EXPORT void quick_exit(int status)
 /* Before fork, in the parent: what is live, for the child. */
 static void prepare_fork(void)
 {
+    at_fork.count = 0;
+    at_fork.blocks = at_fork.bytes = 0;
+    if (hw_period_passing()) /* what is live is not known */
+        return;
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     uint32_t contexts = (uint32_t)HW_ENTRIES(HW_POOL_CONTEXTS), mibs = (uint32_t)HW_ENTRIES(HW_POOL_MIBS);
     if (at_fork.capacity < contexts) {
@@ -574,6 +602,8 @@ HW_EXPORTED(int, fork, (void))
     int pid = real();
     if (pid != 0)
         at_fork.fresh = false;
+    else
+        hw_period_forked();
     return pid;
 }
 
@@ -590,7 +620,8 @@ HW_EXPORTED(int, daemon, (int no_chdir, int no_close))
     if (!hw_fork_pending()) { /* there was no child */
         at_fork.fresh = false;
         hw_process_goes_on();
-    }
+    } else
+        hw_period_forked();
     return result;
 }
 

@@ -57,6 +57,7 @@ static const struct option {
     {"session", OPTION_HEX, &hw_options.session, NULL},
     {"launcher", OPTION_HEX, &hw_options.launcher, NULL},
     {"pid-namespace", OPTION_SIZE, &hw_options.pid_namespace, NULL},
+    {"start", OPTION_NAME, hw_options.start, "off: count nothing until heapwise start PID"},
     {"mode", OPTION_NAME, hw_options.mode, "heap, or allocator: what the allocator itself does and costs"},
     {"dispatch", OPTION_U32, &hw_options.dispatch,
      "mode=allocator: 0: do not observe system calls inside the allocator"},
@@ -238,6 +239,7 @@ void hw_options_read(void)
     if (__heapwise_output && *__heapwise_output)
         hw_text_join(hw_options.output, sizeof hw_options.output, __heapwise_output);
     hw_text_join(hw_options.mode, sizeof hw_options.mode, "heap");
+    hw_text_join(hw_options.start, sizeof hw_options.start, "on");
     hw_options.depth = HW_DEPTH_MAX;
     hw_options.dump_signal = HW_NONE;
     hw_options.windows = 1;

@@ -162,7 +162,8 @@ static const struct part parts[] = {
      .harvest = hw_pages_harvest,
      .forget_harvest = hw_pages_forget},
     {.name = "visitors", .start = hw_visit_start, .forget = hw_visit_fork, .fork = hw_visit_start},
-    /* Last: from now on signals may ask for a dump. */
+    {.name = "periods", .start = hw_periods_start, .fork = hw_periods_fork},
+    /* Last: from now on signals may ask for a dump, or for a period to begin. */
     {.name = "dumps", .start = hw_dump_start, .forget = hw_dump_fork, .fork = hw_dump_start},
 };
 

@@ -227,10 +227,41 @@ static void reset(struct live *live)
     process->flags |= HW_PROCESS_RESET;
 }
 
+/* What is live is unknown from now on. */
+static void forget_live(void)
+{
+    struct hw_process_info *process = hw_runtime.process;
+    for (uint32_t i = 1; i < HW_ENTRIES(HW_POOL_MIBS); i++) {
+        struct hw_mib *mib = HW_ENTRY(HW_POOL_MIBS, struct hw_mib, i);
+        mib->live_blocks = mib->live_bytes = 0;
+        mib->live_ticks = 0;
+        mib->count_variance = mib->freed_count_variance = mib->bytes_variance = mib->freed_bytes_variance = 0;
+    }
+    hw_distributions_forget_live();
+    hw_thread_list_forget_live();
+    hw_pool_forget_blocks();
+    hw_sample_forget_live();
+    hw_threads_forget_blocks();
+    hw_pool_set_count(HW_POOL_INHERITED, 0);
+    process->live_blocks = process->live_bytes = 0;
+}
+
+bool hw_reset_to_nothing(void)
+{
+    struct live live;
+    if (!begin(&live))
+        return false;
+    forget_live();
+    hw_runtime.process->flags |= HW_PROCESS_RESET; /* a child: it has nothing of its parent either */
+    reset(&live);
+    hw_munmap(live.of, live.size);
+    return true;
+}
+
 HW_EXPORTED(int, heapwise_reset, (void))
 {
     struct live live;
-    if (!hw_dump_possible())
+    if (!hw_dump_possible() || hw_period_passing())
         return -1;
     hw_sigset outer = hw_dump_lock();
     hw_threads_stop();

@@ -443,6 +443,18 @@ bool hw_thread_resized_others(struct hw_thread *thread, const struct hw_block *b
     return true;
 }
 
+void hw_thread_list_forget_live(void)
+{
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREAD_LIST); i++) {
+        struct hw_thread_detail *detail = detail_at(i);
+        struct hw_thread_entry *entry = entry_at(i);
+        entry->live_bytes = entry->live_blocks = 0;
+        detail->freed_of_others = detail->freed_of_others_bytes = 0;
+        detail->freed_by_others = detail->freed_by_others_bytes = 0;
+        detail->resized_of_others = detail->resized_by_others = 0;
+    }
+}
+
 void hw_thread_list_reset(uint64_t epoch)
 {
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREAD_LIST); i++) {

@@ -22,6 +22,8 @@ void hw_thread_named(const char *name);
 void hw_thread_list_names(void);
 /* heapwise_reset. EPOCH: that of the new peak. Nobody counts; lock held. */
 void hw_thread_list_reset(uint64_t epoch);
+/* Nothing is live any more. The same holds. */
+void hw_thread_list_forget_live(void);
 /* What a child has inherited has become live, in this entry. Lock held. */
 void hw_thread_list_inherited(uint32_t entry);
 

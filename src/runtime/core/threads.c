@@ -176,7 +176,7 @@ void hw_threads_barrier(void)
 
 bool hw_threads_stop_within(uint64_t patience_ns)
 {
-    __atomic_store_n(&hw_runtime.stopped, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_or(&hw_runtime.stopped, HW_STOPPED_WAIT, __ATOMIC_SEQ_CST);
     uint32_t count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
     if (count <= 1 && (count == 0 || threads.all[0] == hw_self))
         return true; /* another thread comes through first_call, and finds them stopped */
@@ -214,20 +214,34 @@ bool hw_threads_calm(void)
 
 void hw_threads_go(void)
 {
-    __atomic_store_n(&hw_runtime.stopped, 0, __ATOMIC_SEQ_CST);
+    __atomic_fetch_and(&hw_runtime.stopped, ~(uint32_t)HW_STOPPED_WAIT, __ATOMIC_SEQ_CST);
     hw_futex_wake(&hw_runtime.stopped, INT32_MAX);
 }
 
-void hw_wait_stopped(struct hw_thread *thread)
+bool hw_wait_stopped(struct hw_thread *thread)
 {
     /* A handler in the middle of another event, which is waited for: the two end together. */
-    if (thread->interrupted)
-        return;
-    uintptr_t gate = thread->gate;
-    while (__atomic_load_n(&hw_runtime.stopped, __ATOMIC_SEQ_CST)) {
+    if (thread->interrupted && thread->interrupted != &no_thread)
+        return true;
+    const uintptr_t gate = thread->gate;
+    for (uint32_t now; (now = __atomic_load_n(&hw_runtime.stopped, __ATOMIC_SEQ_CST)) != 0;) {
+        if (!(now & HW_STOPPED_WAIT)) {
+            hw_leave(thread);
+            return false;
+        }
         hw_gate(thread, HW_GATE_OPEN);
-        hw_futex_wait(&hw_runtime.stopped, 1, 0);
+        hw_futex_wait(&hw_runtime.stopped, now, 0);
         hw_gate(thread, gate);
+    }
+    return true;
+}
+
+void hw_threads_forget_blocks(void)
+{
+    for (uint32_t i = 0; i < threads.count; i++) {
+        threads.all[i]->free_records = HW_NONE;
+        threads.all[i]->last_block = NULL;
+        threads.all[i]->delta_bytes = threads.all[i]->delta_blocks = 0;
     }
 }
 
@@ -415,7 +429,7 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
         if (hw_runtime.state != HW_STATE_ON)
             return NULL;
     }
-    if (hw_unlikely(hw_lock_in_the_way()))
+    if (hw_unlikely(hw_lock_in_the_way()) || (hw_runtime.stopped & HW_STOPPED_PASS))
         return NULL;
     struct hw_thread *thread = hw_self;
     if (thread && !thread->entry) { /* of before the fork: another thread has set this process up */

@@ -100,8 +100,10 @@ void hw_threads_go(void);
 bool hw_threads_calm(void);
 /* Every thread of the process passes a full barrier. */
 void hw_threads_barrier(void);
-/* Slow part of hw_enter: waits while events are stopped. */
-void hw_wait_stopped(struct hw_thread *thread);
+/* Slow part of hw_enter: waits while events are stopped. False: the call has to be passed through, nothing was begun. */
+bool hw_wait_stopped(struct hw_thread *thread);
+/* No block is known any more: states remember none. Lock held, no event under way. */
+void hw_threads_forget_blocks(void);
 
 /* A hook begins: the state of the calling thread, or NULL when the call has to be passed through. */
 static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
@@ -115,8 +117,8 @@ static inline struct hw_thread *hw_enter(uintptr_t frame, bool is_free)
     *(volatile uintptr_t *)&thread->gate = frame | HW_GATE_RUNTIME;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     /* Set the gate, then look: hw_threads_stop does it the other way round, with the barrier for both. */
-    if (hw_unlikely(*(volatile uint32_t *)&hw_runtime.stopped))
-        hw_wait_stopped(thread);
+    if (hw_unlikely(*(volatile uint32_t *)&hw_runtime.stopped) && !hw_wait_stopped(thread))
+        return NULL;
     return thread;
 }
 static inline void hw_gate(struct hw_thread *thread, uintptr_t gate)

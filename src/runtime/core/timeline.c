@@ -269,6 +269,8 @@ void hw_timeline_reset(void)
 /* The last point of the run. Lock held. */
 void hw_timeline_end(void)
 {
+    if (hw_runtime.process->counting == HW_COUNTING_STOPPED) /* that was the end of what is counted */
+        return;
     hw_clock_refresh();
     add_point(hw_runtime.process->end_tick);
     hw_places_end(hw_runtime.process->end_tick);

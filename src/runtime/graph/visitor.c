@@ -217,7 +217,7 @@ static int serve(void)
         return HW_VISIT_RUNNING;
     if (hw_visit.what != HW_VISIT_SEARCH)
         return 0;
-    if (!hw_visit.insist && (hw_runtime.stopped || hw_runtime.lock.state || !hw_threads_calm()))
+    if (!hw_visit.insist && ((hw_runtime.stopped & HW_STOPPED_WAIT) || hw_runtime.lock.state || !hw_threads_calm()))
         return HW_VISIT_BUSY;
     const bool calm = hw_threads_calm();
     const int error = make_room();

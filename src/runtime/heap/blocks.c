@@ -243,6 +243,23 @@ bool hw_blocks_start(void)
     return add_level(0);
 }
 
+bool hw_blocks_forget(void)
+{
+    if (hw_block_cells && (hw_madvise(hw_block_cells, MAP_BYTES, MADV_DONTNEED) < 0 ||
+                           hw_madvise(map.records, RECORD_BYTES * RECORD_MAX, MADV_DONTNEED) < 0))
+        return false; /* both are locked, or none */
+    map.records_used = 0;
+    hw_threads_forget_blocks();
+    for (uint32_t i = 0; i < table.levels; i++)
+        __builtin_memset(table.level[i], 0, (table.mask[i] + 1) * sizeof *table.level[i]);
+    table_blocks = 0;
+    if (hw_filter_mask) {
+        __builtin_memset(hw_filter, 0, hw_filter_mask + 1);
+        hw_real_mark_startup_blocks();
+    }
+    return true;
+}
+
 /* Accesses are counted: a block of the layout (owned_blocks.c) has its record in the 16 bytes before it. */
 #define LAYOUT_SIZE_MOST (1ull << 40)
 

@@ -220,6 +220,14 @@ void hw_distributions_mix(struct hw_mib *mib)
     mib->flags |= HW_MIB_SIZES_MIXED;
 }
 
+void hw_distributions_forget_live(void)
+{
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_SIZE_BARS); i++) {
+        struct hw_size_bar *bar = HW_ENTRY(HW_POOL_SIZE_BARS, struct hw_size_bar, i);
+        bar->live_blocks = bar->live_bytes = 0;
+    }
+}
+
 void hw_distributions_reset(uint64_t epoch)
 {
     for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_SIZE_BARS); i++) {

@@ -83,6 +83,9 @@ static inline void hw_block_prefetch(uintptr_t address)
     if (hw_block_cells)
         __builtin_prefetch(hw_block_cells + (address >> 4));
 }
+/* No block is known any more. False: that is not possible, and all are still known. Lock held, no event under way;
+ * accesses are neither counted nor sampled, and it is not allocator mode. */
+bool hw_blocks_forget(void);
 /* Accesses are counted from now on: blocks carry their records with them. */
 void hw_blocks_access(void);
 /* Where the block begins that ADDRESS lies in, and what is known of it; 0: in none. Only while hw_block_starts_on. No
@@ -124,6 +127,8 @@ void hw_heap_threads_many(void);
 /* Counts of sizes and lifetimes begin again at zero; what is live stays, and is what was live at the peak number EPOCH.
  */
 void hw_distributions_reset(uint64_t epoch);
+/* Nothing is live any more, nor known to have been live. */
+void hw_distributions_forget_live(void);
 /* Blocks of unknown sizes are live in MIB: those that a forked child has inherited. */
 void hw_distributions_mix(struct hw_mib *mib);
 
@@ -149,6 +154,8 @@ void hw_sample_live(const struct hw_block *block, int sign, bool quiet);
 void hw_sample_inherited_freed(const struct hw_block *block);
 /* From now on what was inherited is live, too. No event is under way, in this and the next. */
 void hw_sample_take_inherited(void);
+/* Nothing is live any more, nor inherited. */
+void hw_sample_forget_live(void);
 /* The peak begins anew, with what is live now. */
 void hw_sample_peaks_reset(void);
 
@@ -177,6 +184,8 @@ void hw_pool_moved(struct hw_thread *thread, const void *from, const void *to);
 
 void hw_requests_start(void);
 
+/* No block of a pool is known any more. Lock held, no event under way. */
+void hw_pool_forget_blocks(void);
 /* For a harvest of live blocks: between _begin and _end the blocks of pools are known by address. _harvest calls EACH
  * for all of them. Lock held. */
 void hw_pool_harvest_begin(void);

@@ -445,6 +445,17 @@ HW_EXPORTED(void, __heapwise_pool_clear, (const void *pool))
     hw_leave(thread);
 }
 
+void hw_pool_forget_blocks(void)
+{
+    for (struct shard *shard = shards; shard < shards + SHARDS; shard++) {
+        if (shard->table)
+            __builtin_memset(shard->table, 0, (shard->mask + 1) * sizeof *shard->table);
+        shard->lock = 0;
+        shard->count = shard->used = shard->free_list = 0;
+    }
+    last_block = NULL;
+}
+
 /* ---- the harvest of live blocks ----
  *
  * Cells stay as they are then, so the memory around a block of a pool has to be read without it: as the pieces between

@@ -233,6 +233,12 @@ void hw_sample_take_inherited(void)
     peaks.seen += peaks.inherited_seen;
 }
 
+void hw_sample_forget_live(void)
+{
+    __builtin_memset(&peaks, 0, sizeof peaks);
+    noting = 0;
+}
+
 void hw_sample_peaks_reset(void)
 {
     peaks.most[0] = peaks.most[1] = INT64_MIN;

@@ -7,7 +7,10 @@
  * comparison at the top of each hook decides in both modes. hw_filter excludes most pointers that are no sampled block
  * (a counting Bloom filter with one hash); in exact runs its mask is 0 and its only cell is never zero.
  *
- * In allocator mode all of them go to operations.c, which may begin in the middle of the first call. */
+ * In allocator mode all of them go to operations.c, which may begin in the middle of the first call.
+ *
+ * Each hook is a jump to where its `way` leads: to the function that counts, or, while the runtime waits for heapwise
+ * start (periods.c), to one that only makes the call. */
 #include "runtime/allocator/allocator.h"
 #include "runtime/core/core.h"
 #include "runtime/core/threads.h"
@@ -19,12 +22,20 @@
 uint8_t hw_filter[FILTER_CELLS] = {1};
 uint64_t hw_filter_mask;
 
-/* The head of a hook, with its declaration and a hidden name for it, which is sure to be the hook itself (see
- * static_hooks.c). */
-#define HW_HOOK(type, name, parameters)                                                                                \
+/* A hook with its declaration and a hidden name for it, which is sure to be the hook itself (see static_hooks.c), and
+ * the head of the function that counts. */
+#define HW_HOOK_AS(type, name, parameters, jump)                                                                       \
     HW_EXPORT type name parameters;                                                                                    \
     extern __typeof__(name) hw_hook_##name __attribute__((alias(#name), visibility("hidden")));                        \
-    HW_EXPORT type name parameters
+    static type counting_##name parameters;                                                                            \
+    static __typeof__(name) *way_##name = counting_##name;                                                             \
+    HW_EXPORT type name parameters                                                                                     \
+    {                                                                                                                  \
+        jump;                                                                                                          \
+    }                                                                                                                  \
+    static type counting_##name parameters
+#define HW_HOOK(type, name, parameters, arguments) HW_HOOK_AS(type, name, parameters, return way_##name arguments)
+#define HW_HOOK_OF_FREE(name, parameters, arguments) HW_HOOK_AS(void, name, parameters, way_##name arguments)
 
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 
@@ -81,7 +92,11 @@ HW_INLINE void *counted(struct hw_thread *thread, struct hw_call call, size_t by
 /* … and the hook. */
 #define ALLOCATING_HOOK(name, constant, parameters, arguments, alignment)                                              \
     COUNTED_CALL(name, parameters, size, hw_operation_##name arguments, constant, .size = size, .second = alignment)   \
-    HW_HOOK(void *, name, parameters)                                                                                  \
+    static void *waiting_##name parameters                                                                             \
+    {                                                                                                                  \
+        return hw_call_through((struct hw_call){constant, .size = size, .second = alignment});                         \
+    }                                                                                                                  \
+    HW_HOOK(void *, name, parameters, arguments)                                                                       \
     {                                                                                                                  \
         const struct hw_call call = {constant, .size = size, .second = alignment};                                     \
         if (hw_unlikely(hw_operations_on))                                                                             \
@@ -94,7 +109,12 @@ HW_ALIGNED_FUNCTIONS(ALLOCATING_HOOK)
 
 COUNTED_CALL(calloc, (size_t count, size_t size), count *size, hw_operation_calloc(count, size), HW_CALLOC,
              .second = count, .size = size)
-HW_HOOK(void *, calloc, (size_t count, size_t size))
+static void *waiting_calloc(size_t count, size_t size)
+{
+    return hw_call_through((struct hw_call){HW_CALLOC, .second = count, .size = size});
+}
+
+HW_HOOK(void *, calloc, (size_t count, size_t size), (count, size))
 {
     size_t bytes;
     const bool fails = __builtin_mul_overflow(count, size, &bytes);
@@ -127,7 +147,7 @@ COUNTED int counted_posix_memalign(void **pointer, size_t alignment, size_t size
     return error;
 }
 
-HW_HOOK(int, posix_memalign, (void **pointer, size_t alignment, size_t size))
+HW_HOOK(int, posix_memalign, (void **pointer, size_t alignment, size_t size), (pointer, alignment, size))
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_posix_memalign(pointer, alignment, size);
@@ -181,7 +201,14 @@ static inline void *realloc_null(size_t size)
     return not_sampled(size) ? hw_call_through((struct hw_call){HW_REALLOC, .size = size}) : counted_realloc_null(size);
 }
 
-HW_HOOK(void *, realloc, (void *pointer, size_t size))
+static void *waiting_realloc(void *pointer, size_t size)
+{
+    if (hw_unlikely(hw_real_is_startup_block(pointer)))
+        return hw_call_through((struct hw_call){HW_MOVE_STARTUP_BLOCK, .pointer = pointer, .size = size});
+    return hw_call_through((struct hw_call){HW_REALLOC, .pointer = pointer, .size = size});
+}
+
+HW_HOOK(void *, realloc, (void *pointer, size_t size), (pointer, size))
 {
     if (hw_unlikely(hw_operations_on))
         return hw_operation_realloc(pointer, size);
@@ -191,7 +218,15 @@ HW_HOOK(void *, realloc, (void *pointer, size_t size))
                                                             : counted_realloc(pointer, size);
 }
 
-HW_HOOK(void *, reallocarray, (void *pointer, size_t count, size_t size))
+static void *waiting_reallocarray(void *pointer, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return hw_real.calloc(count, size); /* fails as well */
+    return waiting_realloc(pointer, bytes);
+}
+
+HW_HOOK(void *, reallocarray, (void *pointer, size_t count, size_t size), (pointer, count, size))
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
@@ -229,9 +264,17 @@ COUNTED void counted_free(void *pointer)
 {
     if (enter_and_count_free(pointer, FRAME))
         hw_real.free(pointer);
+    else
+        hw_real_startup_freed();
 }
 
-HW_HOOK(void, free, (void *pointer))
+static void waiting_free(void *pointer)
+{
+    if (hw_likely(!hw_real_is_startup_block(pointer)))
+        hw_real.free(pointer);
+}
+
+HW_HOOK_OF_FREE(free, (void *pointer), (pointer))
 {
     if (!pointer)
         return;
@@ -250,7 +293,20 @@ HW_INLINE void release(struct hw_call call, uintptr_t frame)
         hw_real_call(&hw_real, call);
 }
 
-HW_HOOK(void, free_sized, (void *pointer, size_t size))
+static void waiting_free_sized(void *pointer, size_t size)
+{
+    if (!hw_real_is_startup_block(pointer))
+        hw_real_call(&hw_real, (struct hw_call){HW_FREE_SIZED, .pointer = pointer, .size = size});
+}
+
+static void waiting_free_aligned_sized(void *pointer, size_t alignment, size_t size)
+{
+    if (!hw_real_is_startup_block(pointer))
+        hw_real_call(&hw_real,
+                     (struct hw_call){HW_FREE_ALIGNED_SIZED, .pointer = pointer, .second = alignment, .size = size});
+}
+
+HW_HOOK_OF_FREE(free_sized, (void *pointer, size_t size), (pointer, size))
 {
     if (pointer && hw_unlikely(hw_operations_on))
         hw_operation_free_sized(pointer, size);
@@ -258,7 +314,7 @@ HW_HOOK(void, free_sized, (void *pointer, size_t size))
         release((struct hw_call){HW_FREE_SIZED, .pointer = pointer, .size = size}, FRAME);
 }
 
-HW_HOOK(void, free_aligned_sized, (void *pointer, size_t alignment, size_t size))
+HW_HOOK_OF_FREE(free_aligned_sized, (void *pointer, size_t alignment, size_t size), (pointer, alignment, size))
 {
     if (pointer && hw_unlikely(hw_operations_on))
         hw_operation_free_aligned_sized(pointer, alignment, size);
@@ -266,7 +322,7 @@ HW_HOOK(void, free_aligned_sized, (void *pointer, size_t alignment, size_t size)
         release((struct hw_call){HW_FREE_ALIGNED_SIZED, .pointer = pointer, .second = alignment, .size = size}, FRAME);
 }
 
-HW_HOOK(size_t, malloc_usable_size, (void *pointer))
+HW_HOOK(size_t, malloc_usable_size, (void *pointer), (pointer))
 {
     return hw_unlikely(hw_real_is_startup_block(pointer)) ? hw_real_startup_size(pointer)
                                                           : hw_real.malloc_usable_size(pointer);
@@ -377,9 +433,24 @@ static inline void *operator_new(int form, bool aligned, size_t size, size_t sec
     return hw_likely(result != NULL) ? result : call_real_new(form, size, second, third, frame);
 }
 
+static inline void *waiting_new(int form, bool aligned, size_t size, size_t second, const void *third)
+{
+    if (hw_likely(hw_real.new_is_malloc)) {
+        void *result = aligned ? hw_real.memalign(second, size ? size : 1) : hw_real.malloc(size ? size : 1);
+        if (hw_likely(result != NULL))
+            return result;
+    }
+    find_real_new(form);
+    return hw_real.op_new[form](size, second, third);
+}
+
 /* A jump in place of the last call would give up the frame that FRAME says: callers that were saved there are lost. */
 #define DEFINE_NEW(index, symbol, aligned, nothrow)                                                                    \
-    HW_HOOK(void *, symbol, (size_t size, size_t second, const void *third))                                           \
+    static void *waiting_##symbol(size_t size, size_t second, const void *third)                                       \
+    {                                                                                                                  \
+        return waiting_new(index, aligned, size, second, third);                                                       \
+    }                                                                                                                  \
+    HW_HOOK(void *, symbol, (size_t size, size_t second, const void *third), (size, second, third))                    \
     {                                                                                                                  \
         void *result = operator_new(index, aligned, size, second, third, FRAME);                                       \
         __asm__ volatile("" : "+r"(result));                                                                           \
@@ -413,10 +484,53 @@ static inline void operator_delete(int form, void *pointer, size_t second, size_
         hw_leave(thread);
 }
 
+static inline void waiting_delete(int form, void *pointer, size_t second, size_t third)
+{
+    if (hw_unlikely(hw_real_is_startup_block(pointer)))
+        return;
+    if (hw_likely(hw_real.new_is_malloc || !hw_real.op_delete[form]))
+        hw_real.free(pointer);
+    else
+        hw_real.op_delete[form](pointer, second, third);
+}
+
 #define DEFINE_DELETE(index, symbol)                                                                                   \
-    HW_HOOK(void, symbol, (void *pointer, size_t second, size_t third))                                                \
+    static void waiting_##symbol(void *pointer, size_t second, size_t third)                                           \
+    {                                                                                                                  \
+        waiting_delete(index, pointer, second, third);                                                                 \
+    }                                                                                                                  \
+    HW_HOOK_OF_FREE(symbol, (void *pointer, size_t second, size_t third), (pointer, second, third))                    \
     {                                                                                                                  \
         operator_delete(index, pointer, second, third, FRAME);                                                         \
         __asm__ volatile("");                                                                                          \
     }
 HW_DELETE_FORMS(DEFINE_DELETE)
+
+/* ---- where hooks lead ---- */
+
+/* While nothing is counted, the hook is a jump to the real function itself where no call needs anything more: where no
+ * block of the start-up allocator is left, and no limit of address space is that of a smaller process. */
+void hw_hooks_lead(bool counting)
+{
+    const bool straight = !counting && !hw_real_startup_left() && !hw_address_space_limited();
+#define waiting_posix_memalign     passed_posix_memalign
+#define waiting_malloc_usable_size counting_malloc_usable_size
+#define LEAD_TO(name, real)                                                                                            \
+    __atomic_store_n(&way_##name,                                                                                      \
+                     counting             ? counting_##name                                                            \
+                     : straight && (real) ? (__typeof__(way_##name))(real)                                             \
+                                          : waiting_##name,                                                            \
+                     __ATOMIC_RELEASE);
+#define LEAD(name)                      LEAD_TO(name, hw_real.name)
+#define LEAD_NEW(index, symbol, ...)    LEAD_TO(symbol, hw_real.op_new[index])
+#define LEAD_DELETE(index, symbol, ...) LEAD_TO(symbol, hw_real.op_delete[index])
+    HW_ALLOCATOR_FUNCTIONS(LEAD)
+    LEAD_TO(reallocarray, NULL)
+    LEAD(malloc_usable_size)
+    HW_NEW_FORMS(LEAD_NEW)
+    HW_DELETE_FORMS(LEAD_DELETE)
+#undef LEAD_DELETE
+#undef LEAD_NEW
+#undef LEAD
+#undef LEAD_TO
+}

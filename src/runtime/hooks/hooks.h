@@ -37,8 +37,16 @@ struct hw_real {
 extern HW_HIDDEN struct hw_real hw_real;
 void hw_real_resolve(void);
 /* Whether POINTER comes from the start-up allocator, which frees nothing. */
-bool hw_real_is_startup_block(const void *pointer);
+#define HW_STARTUP_BYTES (64ul * 1024)
+extern HW_HIDDEN char hw_startup_memory[HW_STARTUP_BYTES];
+static inline bool hw_real_is_startup_block(const void *pointer)
+{
+    return (uintptr_t)pointer - (uintptr_t)hw_startup_memory < HW_STARTUP_BYTES;
+}
 size_t hw_real_startup_size(const void *pointer);
+/* The program gives one back; whether any is still in use. */
+void hw_real_startup_freed(void);
+bool hw_real_startup_left(void);
 /* Moves such a block to the real allocator. */
 void *hw_real_move_startup_block(const void *pointer, size_t size);
 /* Sampled runs: no filter may hide blocks of the start-up allocator. */
@@ -66,6 +74,12 @@ enum hw_libc_function { HW_LIBC_FUNCTIONS(HW_LIBC_INDEX) HW_LIBC_COUNT };
 void *hw_libc(enum hw_libc_function function);
 /* Declares REAL, the function behind the hook NAME. */
 #define HW_REAL(type, name, arguments) type(*real) arguments = (type(*) arguments)hw_libc(HW_LIBC_##name)
+
+/* ---- hooks.c ---- */
+
+/* Where calls of malloc's family go from now on: to functions that count, or straight to the real ones. A thread may
+ * have read the old way just before. */
+void hw_hooks_lead(bool counting);
 
 /* ---- fill.c ---- */
 

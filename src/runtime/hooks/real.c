@@ -10,12 +10,14 @@
 #include <errno.h>
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
+extern char *dlerror(void) __attribute__((weak));
 #define NEXT ((void *)-1l) /* RTLD_NEXT */
 
 /* ---- start-up allocator ---- */
 
-static _Alignas(64) char startup_memory[64 * 1024];
+_Alignas(64) char hw_startup_memory[HW_STARTUP_BYTES];
 static size_t startup_used;
+static uint32_t startup_blocks; /* in use */
 
 static void *startup_take(size_t alignment, size_t size)
 {
@@ -25,24 +27,30 @@ static void *startup_take(size_t alignment, size_t size)
     do {
         used = __atomic_load_n(&startup_used, __ATOMIC_RELAXED);
         start = HW_ALIGN_UP(used + 16, alignment); /* 16 bytes in front hold the size */
-        if (size > sizeof startup_memory || start + size > sizeof startup_memory)
+        if (size > sizeof hw_startup_memory || start + size > sizeof hw_startup_memory)
             return NULL;
     } while (
         !__atomic_compare_exchange_n(&startup_used, &used, start + size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    *(size_t *)(startup_memory + start - 8) = size;
-    hw_filter[((uintptr_t)(startup_memory + start) >> 4) & hw_filter_mask] = 0xff;
-    return startup_memory + start;
+    *(size_t *)(hw_startup_memory + start - 8) = size;
+    __atomic_fetch_add(&startup_blocks, 1, __ATOMIC_RELAXED);
+    hw_filter[((uintptr_t)(hw_startup_memory + start) >> 4) & hw_filter_mask] = 0xff;
+    return hw_startup_memory + start;
 }
 
-bool hw_real_is_startup_block(const void *pointer)
+void hw_real_startup_freed(void)
 {
-    return (const char *)pointer >= startup_memory && (const char *)pointer < startup_memory + sizeof startup_memory;
+    __atomic_fetch_sub(&startup_blocks, 1, __ATOMIC_RELAXED);
+}
+
+bool hw_real_startup_left(void)
+{
+    return __atomic_load_n(&startup_blocks, __ATOMIC_RELAXED) != 0;
 }
 
 void hw_real_mark_startup_blocks(void)
 {
     for (size_t i = 0; i < startup_used; i += 16)
-        hw_filter[((uintptr_t)(startup_memory + i) >> 4) & hw_filter_mask] = 0xff;
+        hw_filter[((uintptr_t)(hw_startup_memory + i) >> 4) & hw_filter_mask] = 0xff;
 }
 
 size_t hw_real_startup_size(const void *pointer)
@@ -101,7 +109,9 @@ static void *early_realloc(void *pointer, size_t size)
 }
 static void early_free(void *pointer)
 {
-    if (resolved() && !hw_real_is_startup_block(pointer))
+    if (pointer && hw_real_is_startup_block(pointer))
+        hw_real_startup_freed();
+    else if (resolved())
         hw_real.free(pointer);
 }
 static int early_posix_memalign(void **result, size_t alignment, size_t size)
@@ -204,5 +214,7 @@ void hw_real_resolve(void)
     for (int i = 0; i < HW_LIBC_COUNT; i++)
         hw_libc((enum hw_libc_function)i);
     hw_locks_resolve();
+    for (int i = 0; dlerror && i < 2; i++) /* forgets what was not found, and frees its text: the program may ask */
+        dlerror();
     resolving = false;
 }

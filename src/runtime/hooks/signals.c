@@ -1,7 +1,7 @@
 /* signals.c - signals that the runtime handles, and what the program sees of that: nothing.
  *
  * The signal by which `heapwise dump` asks for a dump. It is handled where accesses are counted (their cells can only
- * be read inside the process) or where dump-signal= asks for it, and only if nobody else handles it. A program that
+ * be read inside the process), with start=off (by which `heapwise start` asks), or where dump-signal= asks for it, and only if nobody else handles it. A program that
  * sets a handler of its own has the signal from then on, and the profile says that there is none any more.
  *
  * Signals that kill, where accesses are counted and the program leaves them at that: what lies in cells is harvested,
@@ -87,7 +87,7 @@ void hw_signals_start(void)
 {
     if (hw_planes_on() || hw_options.leaks || hw_options.pinned)
         stand_in();
-    bool wanted = hw_options.dump_signal != HW_NONE || hw_planes_on() || hw_options.pinned;
+    bool wanted = hw_options.dump_signal != HW_NONE || hw_planes_on() || hw_options.pinned || hw_options.waits;
     uint32_t number = hw_options.dump_signal != HW_NONE ? hw_options.dump_signal : USUAL_SIGNAL;
     if (!installed && wanted && number) {
         struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
