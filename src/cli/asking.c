@@ -140,7 +140,7 @@ static void say_no_answer(struct hw_recorded *recorded, const struct hw_asking *
 static bool remind(struct hw_recorded *recorded, const struct hw_asking *asking, enum sent *sent)
 {
     if (!process_is_there(recorded)) {
-        hw_error_set(&recorded->error, "process %d ended before it could be asked for %s; its profile is %s",
+        hw_error_set(&recorded->error, "process %d ended before it could serve a request for %s; its profile is %s",
                      (int)recorded->pid, asking->what, recorded->path);
         return false;
     }

@@ -25,7 +25,7 @@ static const char start_help[] = "Usage: heapwise start [OPTION...] PID\n"
                                  "Starts counting in a process that was started with heapwise record --paused, and\n"
                                  "prints the name of its profile. Every allocation that begins later is counted.\n"
                                  "Blocks from before are not known. heapwise stop ends it; another heapwise start\n"
-                                 "begins anew, with nothing.\n"
+                                 "begins again from zero.\n"
                                  "\n"
                                  "      --discard       after heapwise stop: do not keep what was counted so far\n"
                                  "                      (default: it is kept, in a file with .dump1, .dump2 …\n"
@@ -107,11 +107,11 @@ static bool ask(struct period *period, enum hw_period_request what, const char *
                      pid);
     else if (result == HW_PERIOD_NO_MEMORY)
         hw_error_set(&recorded->error,
-                     "process %d cannot begin anew: there is no memory, or its memory is locked (mlockall)", pid);
+                     "process %d cannot begin again from zero: there is no memory, or its memory is locked (mlockall)", pid);
     else if (result < 0)
         hw_error_set(&recorded->error,
                      "process %d did not start counting: what it has counted before cannot be written beside %s: %s "
-                     "(--discard does without)",
+                     "(with --discard it is not written)",
                      pid, recorded->path, strerror(-result));
     return result >= 0;
 }

@@ -457,9 +457,33 @@ static void test_record_paused(void **state)
     recording_free(&recording);
 }
 
+/* Every allocator, also one in the executable, whose functions are redirected: what is allocated there is freed there. */
+static void test_every_allocator_while_it_waits(void **state)
+{
+    static const char *const programs[] = {
+        "workload",         "workload-jemalloc",        "workload-tcmalloc",        "workload-mimalloc",
+        "workload-static",  "workload-jemalloc-static", "workload-tcmalloc-static", "new-gcc",
+        "new-clang",        "new-static-libstdc++",     "calls-O0",                 "calls-no-pie",
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        const char *program = program_path(programs[i]);
+        if (!program)
+            continue;
+        struct run_result plain = run((const char *const[]){program, NULL}, NULL);
+        struct recording recording = record_and_load(
+            (const char *const[]){program, NULL},
+            &(struct record_options){.arguments = (const char *const[]){"--paused", NULL}, .may_fail = true});
+        assert_int_equal(recording.run.code, plain.code);
+        if (recording.report)
+            assert_string_equal(json_text(recording.report, "process.counting.state"), "waits");
+        run_result_free(&plain);
+        recording_free(&recording);
+    }
+}
+
 TEST_LIST(cmocka_unit_test(test_exact_numbers), cmocka_unit_test(test_exact_numbers_in_the_table),
           cmocka_unit_test(test_exact_numbers_with_bounds), cmocka_unit_test(test_sampled),
           cmocka_unit_test(test_discard), cmocka_unit_test(test_many_periods_and_threads),
           cmocka_unit_test(test_children), cmocka_unit_test(test_exec), cmocka_unit_test(test_calls_of_the_program),
           cmocka_unit_test(test_what_cannot_wait), cmocka_unit_test(test_refused),
-          cmocka_unit_test(test_record_paused))
+          cmocka_unit_test(test_record_paused), cmocka_unit_test(test_every_allocator_while_it_waits))

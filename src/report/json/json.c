@@ -118,8 +118,9 @@ static json_t *periods_value(const struct hw_profile *profile)
     json_object_set_new(object, "periods", json_integer((json_int_t)info->periods));
     json_object_set_new(object, "began_ns", began ? json_integer((json_int_t)from) : json_null());
     json_object_set_new(object, "ended_ns",
-                        info->counting == HW_COUNTING_STOPPED ? json_integer((json_int_t)profile->duration_ns)
-                                                              : json_null());
+                        info->counting == HW_COUNTING_STOPPED
+                            ? json_integer((json_int_t)hw_profile_ticks_to_ns(profile, info->end_tick))
+                            : json_null());
     return object;
 }
 

@@ -188,7 +188,7 @@ static void add_waiting(const struct hw_profile *profile, struct hw_buffer *out)
         hw_buffer_add(out,
                       "Counting ended %s after the start of the program (heapwise stop): blocks that were live then "
                       "stay live here, even if the program freed them later.\n",
-                      HW_NS(profile->duration_ns, true));
+                      HW_NS(hw_profile_ticks_to_ns(profile, process->end_tick), true));
     if (process->periods > 1)
         hw_buffer_add(out, "What earlier periods of this process counted (%s) is not in this profile.\n",
                       HW_OF(process->periods - 1, "period"));

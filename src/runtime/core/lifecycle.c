@@ -455,6 +455,8 @@ __attribute__((constructor)) static void constructor(void)
     if (__cxa_at_quick_exit)
         __cxa_at_quick_exit(at_quick_exit_too, NULL);
     hw_static_hooks();
+    if (hw_period_passing()) /* perhaps to another allocator now */
+        hw_hooks_lead(false);
     hw_locks_start();
     note_late_load();
 }

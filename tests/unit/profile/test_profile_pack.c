@@ -231,7 +231,7 @@ static void test_shorter_entries(void **state)
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         const uint32_t least = sections[i].least;
         size_t size;
-        if (least == sections[i].size)
+        if (least == sections[i].size || sections[i].type == HW_SECTION_PROCESS) /* which is never packed */
             continue;
         unsigned char *shorter = malloc((size_t)COUNT * least), *again = calloc(COUNT, least);
         assert_non_null(shorter);
