@@ -278,6 +278,7 @@ static bool accept_together(const struct record *record)
                  : record->leaks           ? "--leaks"
                  : record->contents        ? "--contents"
                  : record->pinned          ? "--pinned"
+                 : record->requests        ? "--valgrind-requests"
                                            : NULL;
         if (option)
             hw_say("record: --paused cannot be combined with %s, which needs all of the run", option);
@@ -353,7 +354,6 @@ static char *make_options(const struct record *record)
         fputs(":pinned=1", out);
     if (record->requests)
         fprintf(out, ":valgrind-requests=%d", (int)record->requests);
-    }
     if (record->paused)
         fputs(":start=off", out);
     if (record->verbose)
