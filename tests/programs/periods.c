@@ -113,7 +113,9 @@ static void *churner(void *number)
 {
     void *own[SLOTS] = {NULL};
     unsigned random = 1 + (unsigned)(uintptr_t)number;
-    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+    for (unsigned round = 1; !atomic_load_explicit(&stop, memory_order_relaxed); round++) {
+        if (round % 1000 == 0) /* leaves the processors to the commands that the test runs */
+            nap();
         random = random * 1103515245 + 12345;
         const unsigned slot = random >> 16 & (SLOTS - 1), size = 1 + (random >> 20 & 511);
         if (random >> 9 & 1) {
