@@ -51,7 +51,7 @@ static void add_state(const struct hw_live *live, bool utf8, struct hw_buffer *o
     else if (process->exit_kind == HW_EXIT_SIGNAL)
         hw_buffer_add(out, "ended by signal %d after %s", (int)process->exit_value, time);
     else if (live->replaced)
-        hw_buffer_add(out, "no longer writes this profile since %s", time);
+        hw_buffer_add(out, "still runs, but no longer writes this profile");
     else if (process->flags & HW_PROCESS_DUMP)
         hw_buffer_add(out, "dumped while it was running, after %s", time);
     else

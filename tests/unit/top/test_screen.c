@@ -216,7 +216,7 @@ static void test_title(void **state)
     assert_shows(drawn(120, 20), "heapwise top  program  process 4711  running for 3.00 s");
     live.running = false;
     live.replaced = true;
-    assert_shows(drawn(120, 20), "process 4711  no longer writes this profile since 3.00 s");
+    assert_shows(drawn(120, 20), "process 4711  still runs, but no longer writes this profile");
     live.process.exit_kind = HW_EXIT_EXEC;
     assert_shows(drawn(120, 20), "process 4711  became another program by exec after 3.00 s");
     live.process.exit_kind = HW_EXIT_CODE;
