@@ -2,9 +2,9 @@
  *
  * The process's own profile is found through its mapping of the file. Where blocks only are counted, the file is all
  * there is: it is copied from outside and the process is not touched. Where accesses are counted, what they were since
- * the latest harvest lies in the process's memory, and pages (record --pinned) only the process can walk: it is asked to
- * write the dump itself, by the signal that it handles for this (its profile says which). Nothing is sent to a thread
- * that does not handle it.
+ * the latest harvest lies in the process's memory, and what is in blocks (record --contents) and on pages (--pinned) only
+ * the process can walk: it is asked to write the dump itself, by the signal that it handles for this (its profile says
+ * which). Nothing is sent to a thread that does not handle it.
  *
  * Where the process is recorded with --keeps, it is searched, too, as `heapwise leaks PID` does. */
 #include "cli/cli.h"
@@ -214,9 +214,9 @@ static bool write_dump(void *closure)
                "to live blocks and globals are not in the dump",
                (int)dump->recorded.pid);
     if (dump->done && dump->examined && !dump->quiet)
-        hw_say("dump: what is in the blocks (--contents) and what keeps pages resident (--pinned) are not in the dump, "
-               "which was copied from outside: recorded with HEAPWISE_OPTIONS=dump-signal=62, the process writes its "
-               "dumps itself");
+        hw_say("dump: process %d handles no signal for dumps (dump-signal=0, or it uses that signal itself): what is in "
+               "the blocks (--contents) and what keeps pages resident (--pinned) are not in the dump",
+               (int)dump->recorded.pid);
     return dump->done;
 }
 

@@ -393,12 +393,12 @@ static void test_process(void **state)
  * the dump itself. */
 static void test_dump_without_contents(void **state)
 {
-    static const char *const options[] = {":contents=1", ":pinned=1", ":contents=1:dump-signal=62", ""};
+    static const char *const options[] = {":contents=1:dump-signal=0", ":pinned=1:dump-signal=0", ":contents=1", ":pinned=1", ""};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         struct staying staying = stay(options[i]);
         struct run_result result = of_process("dump", &staying, NULL);
         assert_exit(&result, 0, result.err);
-        if (!*options[i] || strstr(options[i], "dump-signal"))
+        if (!strstr(options[i], "dump-signal"))
             assert_null(strstr(result.err, "--contents"));
         else
             assert_contains(result.err, "(--contents) and what keeps pages resident (--pinned) are not in the dump");

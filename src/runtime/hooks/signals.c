@@ -87,7 +87,8 @@ void hw_signals_start(void)
 {
     if (hw_planes_on() || hw_options.leaks || hw_options.pinned)
         stand_in();
-    bool wanted = hw_options.dump_signal != HW_NONE || hw_planes_on() || hw_options.pinned || hw_options.waits;
+    bool wanted = hw_options.dump_signal != HW_NONE || hw_planes_on() || hw_options.pinned || hw_options.contents ||
+                  hw_options.waits;
     uint32_t number = hw_options.dump_signal != HW_NONE ? hw_options.dump_signal : USUAL_SIGNAL;
     if (!installed && wanted && number) {
         struct sigaction old, action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
