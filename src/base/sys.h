@@ -17,6 +17,8 @@
 
 #define hw_likely(x)      __builtin_expect(!!(x), 1)
 #define hw_unlikely(x)    __builtin_expect(!!(x), 0)
+/* Data that a recording leaves behind for the next one: core/attach.c. It has an initial value. */
+#define HW_KEPT           __attribute__((section("hw_kept")))
 #define HW_ALIGN_UP(x, a) (((x) + ((a)-1)) & ~((a)-1))
 #define HW_PAGE           4096ul
 

@@ -31,6 +31,8 @@ int hw_verb_check(int argc, char **argv);
 int hw_verb_diff(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
 int hw_verb_view(int argc, char **argv);
+int hw_verb_attach(int argc, char **argv);
+int hw_verb_detach(int argc, char **argv);
 int hw_verb_dump(int argc, char **argv);
 int hw_verb_start(int argc, char **argv);
 int hw_verb_stop(int argc, char **argv);

@@ -25,6 +25,8 @@ const struct hw_verb hw_verbs[] = {
     {"export", hw_verb_export, "write a profile in a format of other tools"},
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
+    {"attach", hw_verb_attach, "begin to record a process that runs already"},
+    {"detach", hw_verb_detach, "end that; the process continues as before"},
     {"dump", hw_verb_dump, "write a profile of a recorded process while it runs"},
     {"start", hw_verb_start, "start counting in a process recorded with --paused"},
     {"stop", hw_verb_stop, "stop counting, until the next start"},

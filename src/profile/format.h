@@ -82,7 +82,7 @@ struct hw_section {
     uint64_t reserved1;
 };
 
-enum hw_exit_kind { HW_EXIT_UNKNOWN = 0, HW_EXIT_CODE = 1, HW_EXIT_SIGNAL = 2, HW_EXIT_EXEC = 3 };
+enum hw_exit_kind { HW_EXIT_UNKNOWN = 0, HW_EXIT_CODE = 1, HW_EXIT_SIGNAL = 2, HW_EXIT_EXEC = 3, HW_EXIT_DETACHED = 4 };
 enum hw_mode { HW_MODE_HEAP = 0, HW_MODE_ACCESS = 1, HW_MODE_ALLOCATOR = 2 };
 enum hw_block_store { HW_STORE_MAP = 0, HW_STORE_TABLE = 1 };
 enum hw_process_flags {
@@ -93,6 +93,7 @@ enum hw_process_flags {
     HW_PROCESS_LLVM = 1u << 4,   /* made from profiles of LLVM's: only what llvm_known says was measured */
     HW_PROCESS_BARS = 1u << 5,   /* sizes and lifetimes are recorded as distributions: see SIZE_BARS (merged: of every
                                   * run) */
+    HW_PROCESS_ATTACHED = 1u << 6, /* the recording began in the middle of the run: older blocks are not known */
 };
 
 /* llvm_kind and llvm_flags of hw_process_info. */

@@ -98,7 +98,7 @@ function tiles(page: Page): HTMLElement {
 function story(profile: Profile): HTMLElement {
     const { process, totals } = profile.report;
     const exit = process.exit;
-    const end = exit?.signal ? `killed by signal ${exit.signal}` : exit?.exec ? 'replaced by another program' : exit?.code !== undefined ? `ended with exit code ${exit.code}` : process.state ?? '';
+    const end = exit?.signal ? `killed by signal ${exit.signal}` : exit?.exec ? 'replaced by another program' : exit?.detached ? 'recorded until heapwise detach,' : exit?.code !== undefined ? `ended with exit code ${exit.code}` : process.state ?? '';
     const took = process.duration_ns ? format.duration(process.duration_ns) : '';
     const parts = [
         process.runs ? `a sum of ${format.plural(process.runs, 'run')}${took && `, the longest of ${took}`}` : end && took ? `${end} after ${took}` : end,

@@ -253,7 +253,7 @@ export interface Report {
         executable?: Maybe<string>;
         started_ns?: Maybe<number>;
         duration_ns?: Maybe<number>;
-        exit?: Maybe<{ code?: number; signal?: number; exec?: boolean }>;
+        exit?: Maybe<{ code?: number; signal?: number; exec?: boolean; detached?: boolean }>;
         state?: Maybe<string>;
         mode?: Maybe<string>;
         allocator?: Maybe<string>;

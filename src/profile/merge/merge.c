@@ -452,7 +452,7 @@ static void add_process(struct hw_merge *merge, const struct hw_profile *profile
     const struct hw_process_info *from = &profile->process;
     struct hw_process_info *to = &merge->process;
     const bool merged = from->flags & HW_PROCESS_MERGED;
-    to->flags |= from->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET | HW_PROCESS_LLVM);
+    to->flags |= from->flags & (HW_PROCESS_FORKED | HW_PROCESS_RESET | HW_PROCESS_LLVM | HW_PROCESS_ATTACHED);
     if ((merge->inputs ? to->flags : HW_PROCESS_BARS) & from->flags & HW_PROCESS_BARS)
         to->flags |= HW_PROCESS_BARS;
     else

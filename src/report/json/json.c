@@ -99,6 +99,8 @@ static json_t *exit_value(struct json_writer *writer)
     static const char *const keys[] = {[HW_EXIT_CODE] = "code", [HW_EXIT_SIGNAL] = "signal"};
     if (process->exit_kind == HW_EXIT_EXEC)
         return json_pack("{s:b}", "exec", 1);
+    if (process->exit_kind == HW_EXIT_DETACHED)
+        return json_pack("{s:b}", "detached", 1);
     if (process->exit_kind != HW_EXIT_CODE && process->exit_kind != HW_EXIT_SIGNAL)
         return json_null();
     return json_pack("{s:i}", keys[process->exit_kind], (int)process->exit_value);
@@ -145,11 +147,11 @@ static json_t *process_value(struct json_writer *writer)
     set_count(writer, object, "duration_ns", profile->duration_ns);
     set(writer, object, "exit", exit_value(writer));
     set_text(writer, object, "state",
-             hw_is_merged(profile)                                ? "merged"
-             : info->flags & HW_PROCESS_DUMP                      ? "dumped"
-             : profile->running                                   ? "running"
-             : profile->sealed || info->exit_kind == HW_EXIT_CODE ? "ended"
-                                                                  : "unknown");
+             hw_is_merged(profile)                                                                       ? "merged"
+             : info->flags & HW_PROCESS_DUMP                                                             ? "dumped"
+             : profile->running                                                                          ? "running"
+             : profile->sealed || info->exit_kind == HW_EXIT_CODE || info->exit_kind == HW_EXIT_DETACHED ? "ended"
+                                                                                                         : "unknown");
     if (info->counting)
         set(writer, object, "counting", periods_value(profile));
     set_text(writer, object, "mode", hw_mode_name(info->mode));
@@ -158,6 +160,7 @@ static json_t *process_value(struct json_writer *writer)
     set_text(writer, object, "options", profile->options);
     set_nonzero(writer, object, "sample_bytes", info->sample_bytes);
     set(writer, object, "forked", json_boolean(info->flags & HW_PROCESS_FORKED));
+    set(writer, object, "attached", json_boolean(info->flags & HW_PROCESS_ATTACHED));
     set_count(writer, object, "cpus", info->cpus);
     if (profile->access_counted)
         set(writer, object, "access", hw_json_access_info(writer));

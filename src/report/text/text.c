@@ -51,6 +51,8 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
         hw_buffer_add(out, "killed by signal %d", process->exit_value);
     else if (process->exit_kind == HW_EXIT_EXEC)
         hw_buffer_add(out, "became another program by exec");
+    else if (process->exit_kind == HW_EXIT_DETACHED)
+        hw_buffer_add(out, "until heapwise detach; the process continued");
     else if (process->flags & HW_PROCESS_DUMP)
         hw_buffer_add(out, "dumped while it was running");
     else if (profile->running)

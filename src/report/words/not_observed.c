@@ -113,10 +113,14 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
                       profile->contradictions[i]);
     if (profile->running)
         hw_buffer_add(out, "The process is still running: the numbers are of the moment when the file was read.\n");
-    else if (!profile->sealed && profile->process.exit_kind != HW_EXIT_CODE)
+    else if (!profile->sealed && profile->process.exit_kind != HW_EXIT_CODE &&
+             profile->process.exit_kind != HW_EXIT_DETACHED)
         hw_buffer_add(out, "The process did not close the file%s: the last events before its end may be missing.\n",
                       profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
                                                                     : "");
+    if (profile->process.flags & HW_PROCESS_ATTACHED)
+        hw_buffer_add(out, "The recording began while the program ran (heapwise attach): blocks from before are not "
+                           "known, and are in no number.\n");
     if (profile->process.exit_kind == HW_EXIT_SIGNAL && profile->process.exit_value == SIGSYS &&
         !gave_up_calls(profile))
         hw_buffer_add(out, "A filter (seccomp) killed the program for a system call. Heapwise did not see how the "

@@ -107,6 +107,20 @@ void hw_output_executable(char *name, size_t size);
 /* The profile's name for this process, see hw_expand_name. */
 void hw_output_name(char *name, size_t size, const char *executable, unsigned attempt);
 
+/* ---- attach.c: recording that begins in the middle of a run ---- */
+
+struct hw_attach; /* profile/attach.h */
+
+/* A recording of this kind is under way, or begins. */
+extern HW_HIDDEN bool hw_attached;
+/* At the start, when real functions have been looked for: the runtime was opened by a program that runs. It does
+ * nothing until it is asked to. */
+bool hw_attach_waits(void);
+/* Instead of HEAPWISE_OPTIONS; NULL: that counts. */
+const char *hw_attach_options(void);
+/* static_hooks.c: fills the list of patches. False: `problem` says why there is none. */
+bool hw_attach_hooks(struct hw_attach *attach);
+
 /* ---- clock.c ---- */
 
 void hw_clock_start(void);

@@ -758,6 +758,12 @@ void hw_file_let_go(void)
     hw_lock_drop(&hw_runtime.lock, old);
 }
 
+void hw_file_discard(void)
+{
+    hw_file_let_go();
+    delete_file();
+}
+
 void hw_file_set_exited(bool exited)
 {
     if (exited)

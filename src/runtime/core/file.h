@@ -55,6 +55,8 @@ void hw_file_make_room(bool last);
 void hw_file_before_limit(uint64_t most);
 /* The descriptor is closed: the file does not grow any more. */
 void hw_file_let_go(void);
+/* There is to be no profile after all: its file is deleted. */
+void hw_file_discard(void);
 /* The exit status in the process section is final. */
 void hw_file_set_exited(bool exited);
 extern HW_HIDDEN char hw_file_path[1024];

@@ -220,7 +220,7 @@ int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply)
 
 void hw_trouble(const char *what, const char *detail, int error)
 {
-    if (!hw_options.session || hw_options.verbose)
+    if (!hw_attached && (!hw_options.session || hw_options.verbose)) /* heapwise attach says it */
         hw_message(what, detail);
     if (!hw_options.launcher || hw_quiet)
         return;

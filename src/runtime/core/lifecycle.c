@@ -284,7 +284,13 @@ void hw_start(void)
         return;
     if (step_aside())
         return;
+    hw_runtime.text_start = (uintptr_t)__ehdr_start;
+    hw_runtime.text_end = (uintptr_t)etext;
     hw_real_resolve();
+    if (hw_attach_waits()) {
+        hw_runtime.state = HW_STATE_OFF;
+        return;
+    }
     hw_string_start();
     hw_own_start();
     hw_shadow_start();
@@ -310,8 +316,6 @@ void hw_start(void)
     const char *const why = wait ? why_not_wait() : NULL;
     hw_options.waits = wait && !why;
     hw_runtime.weighted = hw_options.sample_bytes || hw_runtime.mode == HW_MODE_ALLOCATOR;
-    hw_runtime.text_start = (uintptr_t)__ehdr_start;
-    hw_runtime.text_end = (uintptr_t)etext;
     hw_runtime.pid = hw_getpid();
     alive = hw_own_pages(HW_PAGE, true);
     if (!alive || !hw_real.malloc) {

@@ -115,6 +115,12 @@ void hw_own_give_back(void *pages, size_t bytes)
         hw_madvise(pages, bytes, MADV_DONTNEED);
 }
 
+void hw_own_give_all_back(void)
+{
+    for (uint32_t i = 0; i < own_count && i < sizeof own / sizeof *own; i++)
+        hw_munmap(own[i].start, own[i].end - own[i].start);
+}
+
 /* Does [start, end) lie in what the runtime took for itself? Neighbouring ranges may have been joined by the kernel,
  * so overlap of the start is what counts. */
 bool hw_is_own(uintptr_t start)

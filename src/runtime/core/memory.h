@@ -9,6 +9,8 @@
 void hw_own_start(void);
 /* Private pages that are remembered as the runtime's own. NULL when there are none. WIPE: a forked child sees zeros. */
 void *hw_own_pages(size_t bytes, bool wipe_on_fork);
+/* Unmaps all that was reserved, and the profile: the recording is over, and its data is forgotten next. */
+void hw_own_give_all_back(void);
 /* They are not needed any more. */
 void hw_own_give_back(void *pages, size_t bytes);
 /* Address space, writable and zero, that counts against no limit but RLIMIT_AS; at HINT if that is free. NULL: none. */

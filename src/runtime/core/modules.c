@@ -21,6 +21,7 @@
 
 extern unsigned long getauxval(unsigned long) __attribute__((weak));
 extern void *dlsym(void *, const char *) __attribute__((weak));
+extern void *dlopen(const char *, int) __attribute__((weak));
 extern int dladdr1(const void *, Dl_info *, void **, int) __attribute__((weak));
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
 
@@ -144,7 +145,7 @@ static size_t list_bytes(uint32_t capacity)
 
 static struct hw_modules *new_list(uint32_t capacity)
 {
-    return hw_pages(list_bytes(capacity));
+    return hw_own_pages(list_bytes(capacity), false);
 }
 
 static void insert(struct builder *builder, const struct hw_module *module)
@@ -520,14 +521,39 @@ const struct hw_module *hw_module_of_data(uintptr_t address)
     return NULL;
 }
 
-void *hw_function_find(const char *name, size_t *size)
+/* Whether FUNCTION is defined where it is, and is SIZE bytes long. MAP, if not NULL: by that module. */
+static bool is_defined(const void *function, const struct link_map *map, size_t *size)
 {
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
-    void *function = dlsym && dladdr1 ? dlsym(NULL, name) : NULL;
-    if (!function || !dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
-        symbol->st_shndx == SHN_UNDEF)
-        return NULL;
+    const struct link_map *home = NULL;
+    if (!dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol || symbol->st_shndx == SHN_UNDEF ||
+        (map && (!dladdr1(function, &info, (void **)&home, RTLD_DL_LINKMAP) || home != map)))
+        return false;
     *size = symbol->st_size;
-    return function;
+    return true;
+}
+
+void *hw_function_find(const char *name, size_t *size)
+{
+    Dl_info info;
+    struct link_map *map = NULL;
+    void *function = dlsym && dladdr1 ? dlsym(NULL, name) : NULL;
+    if (!function || is_defined(function, NULL, size))
+        return function;
+    /* The executable has only a way to it. A library that was opened late cannot ask for the next one: it asks all. */
+    if (!hw_attached || !dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP))
+        return NULL;
+    int (*close_library)(void *) = (int (*)(void *))dlsym(NULL, "dlclose"); /* libc's: ours comes last */
+    for (map = map ? map->l_next : NULL; map; map = map->l_next) {
+        /* One that came with the program is no handle for dlsym before it was opened. The vDSO cannot be. */
+        void *library = dlopen && map->l_name[0] == '/' ? dlopen(map->l_name, RTLD_NOLOAD | RTLD_LAZY) : NULL;
+        function = library ? dlsym(library, name) : NULL;
+        const bool found = function && is_defined(function, map, size);
+        if (library && close_library)
+            close_library(library);
+        if (found)
+            return function;
+    }
+    return NULL;
 }

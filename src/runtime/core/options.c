@@ -248,7 +248,9 @@ void hw_options_read(void)
     hw_options.words_period_ms = 20;
     hw_options.words_thread = 1;
     hw_options.contents_samples = 1;
-    const char *text = find_variable(storage, sizeof storage);
+    const char *text = hw_attach_options();
+    if (!text)
+        text = find_variable(storage, sizeof storage);
     if (text)
         parse_options(text);
     if (hw_options.words_period_ms < 1 || hw_options.words_period_ms > 3600000)

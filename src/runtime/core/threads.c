@@ -31,9 +31,13 @@ static struct {
     uint32_t in_use;     /* by threads */
     uint32_t next_sweep; /* look for threads that ended without a word at this count */
     uint32_t serials;
-    unsigned key;
-    bool has_key;
 } threads;
+
+/* Made once: libc has few. */
+static HW_KEPT struct {
+    unsigned key;
+    bool has;
+} at_exit = {0};
 
 /* Where glibc keeps a thread's number, from the thread pointer: for when the kernel must not be asked; 0: not known. */
 #define TID_OFFSET 0x2d0
@@ -53,7 +57,8 @@ void hw_threads_start(void)
     threads.next_sweep = 64;
     if (gnu_get_libc_version && hw_arch_thread_u32(TID_OFFSET) == own_tid())
         tid_offset = TID_OFFSET;
-    threads.has_key = pthread_key_create && pthread_key_create(&threads.key, at_thread_exit) == 0;
+    if (!at_exit.has)
+        at_exit.has = pthread_key_create && pthread_key_create(&at_exit.key, at_thread_exit) == 0;
 }
 
 void hw_threads_fork(void)
@@ -356,10 +361,10 @@ static void release(struct hw_thread *thread, bool temporary)
 static void at_thread_exit(void *value)
 {
     struct hw_thread *thread = value;
-    if (hw_fork_pending() || thread != hw_self)
+    if (thread != hw_self || hw_runtime.state != HW_STATE_ON || hw_fork_pending())
         return;
     if (++thread->exit_rounds < 4) {
-        pthread_setspecific(threads.key, thread);
+        pthread_setspecific(at_exit.key, thread);
         return;
     }
     self_ended = true;
@@ -410,8 +415,8 @@ static struct hw_thread *first_call(void)
     hw_thread_list_routine(thread);
     thread->gate = HW_GATE_OPEN;
     hw_self = thread;
-    if (threads.has_key)
-        pthread_setspecific(threads.key, thread);
+    if (at_exit.has)
+        pthread_setspecific(at_exit.key, thread);
     return thread;
 }
 

@@ -36,6 +36,8 @@ struct hw_real {
 // clang-format on
 extern HW_HIDDEN struct hw_real hw_real;
 void hw_real_resolve(void);
+/* After that: nothing comes after the runtime in the search order, because the program opened it while it ran. */
+bool hw_real_late(void);
 /* Whether POINTER comes from the start-up allocator, which frees nothing. */
 #define HW_STARTUP_BYTES (64ul * 1024)
 extern HW_HIDDEN char hw_startup_memory[HW_STARTUP_BYTES];

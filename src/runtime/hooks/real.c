@@ -2,6 +2,7 @@
  *
  * Until it is known, and while dlsym itself asks for memory, a small start-up allocator serves; it frees nothing. */
 #include "runtime/allocator/allocator.h"
+#include "runtime/core/core.h"
 #include "runtime/core/modules.h"
 #include "runtime/heap/heap.h"
 #include "runtime/hooks/hooks.h"
@@ -146,7 +147,16 @@ struct hw_real hw_real = {
 
 void *hw_real_next(const char *name)
 {
-    return dlsym ? dlsym(NEXT, name) : NULL;
+    if (!dlsym || !hw_attached)
+        return dlsym ? dlsym(NEXT, name) : NULL;
+    size_t size;
+    void *found = hw_function_find(name, &size); /* nothing comes after a library that was opened late */
+    return (uintptr_t)found >= hw_runtime.text_start && (uintptr_t)found < hw_runtime.text_end ? NULL : found;
+}
+
+bool hw_real_late(void)
+{
+    return dlsym && hw_real.malloc == early_malloc;
 }
 
 static void *libc_functions[HW_LIBC_COUNT];

@@ -2,6 +2,7 @@
  *
  * The executable's own malloc comes first in the search order, and calls to it are bound at link time: no preloaded
  * library sees them. Its functions are redirected to the hooks instead, where they stand. */
+#include "profile/attach.h"
 #include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
@@ -89,4 +90,49 @@ void hw_static_hooks(void)
     hw_describe_allocator();
     if (hw_access_on())
         hw_layout_start();
+}
+
+/* ---- a recording that begins while the program runs ---- */
+
+/* The list says how the function at CODE is to be redirected by JUMP. */
+static bool add_patch(struct hw_attach *attach, const uint8_t *code, const uint8_t *jump)
+{
+    for (uint32_t i = 0; i < attach->patch_count; i++)
+        if (attach->patch[i].address == (uintptr_t)code)
+            return true; /* by another name */
+    if (attach->patch_count == HW_ATTACH_PATCHES)
+        return false;
+    struct hw_attach_patch *patch = &attach->patch[attach->patch_count++];
+    *patch = (struct hw_attach_patch){.address = (uintptr_t)code, .size = HW_ARCH_JUMP};
+    __builtin_memcpy(patch->before, code, HW_ARCH_JUMP);
+    __builtin_memcpy(patch->after, jump, HW_ARCH_JUMP);
+    return true;
+}
+
+/* Functions of the library that has malloc: operators elsewhere call it. The first four are what counts. */
+bool hw_attach_hooks(struct hw_attach *attach)
+{
+    size_t size;
+    void *home = hw_function_find("malloc", &size);
+    const struct hw_module *module = home ? hw_module_find((uintptr_t)home) : NULL;
+    if (!module || module->flags & HW_MAP_RUNTIME) {
+        hw_text_join(attach->problem, sizeof attach->problem, "its malloc is not known to the dynamic linker");
+        return false;
+    }
+    attach->patch_count = 0;
+    hw_real_home = home;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        const char *why = "its allocator has too many functions";
+        const uint8_t *jump;
+        uint8_t *function = hw_function_find(functions[i].name, &size);
+        if (!function || hw_module_find((uintptr_t)function) != module)
+            continue;
+        void *original = hw_arch_patch_prepare(function, size, functions[i].hook, &jump, &why);
+        if (!original || !add_patch(attach, function, jump)) {
+            hw_text_join(attach->problem, sizeof attach->problem, functions[i].name, " cannot be redirected: ", why);
+            return false;
+        }
+        *functions[i].real = original;
+    }
+    return true;
 }

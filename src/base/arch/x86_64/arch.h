@@ -305,5 +305,11 @@ static inline uintptr_t hw_arch_frame_caller_sp(uintptr_t frame)
 
 /* Redirects the function at TARGET to HOOK and returns a way to call the original, or NULL with *WHY. */
 void *hw_arch_patch(void *target, size_t size, const void *hook, const char **why);
+/* Makes the way to the original, and leaves the function as it is: *JUMP are the HW_ARCH_JUMP bytes that redirect it.
+ * No thread may be behind its first byte, and before the byte behind them, when they are written. */
+void *hw_arch_patch_prepare(void *target, size_t size, const void *hook, const uint8_t **jump, const char **why);
+#define HW_ARCH_JUMP 5u
+/* Where the ways to originals are. */
+void hw_arch_patch_trampolines(uintptr_t *start, uintptr_t *end);
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/arch/x86_64/patch.h"
 #include "base/sys.h"
 
-#define JUMP_BYTES 5u   /* e9 rel32 */
-#define TRAMPOLINE 128u /* bytes for one function: moved code, jump back, jump to the hook */
+#define JUMP_BYTES HW_ARCH_JUMP /* e9 rel32 */
+#define TRAMPOLINE 128u         /* bytes for one function: moved code, jump back, jump to the hook */
 
 /* ---- instruction lengths ---- */
 
@@ -195,14 +195,15 @@ static bool branches_into_start(const uint8_t *code, size_t size)
 
 /* ---- trampolines ---- */
 
-static struct {
+static HW_KEPT struct {
     uint8_t *page; /* near the executable, so that 32-bit distances reach */
     uint32_t used;
     struct {
         uint8_t *target, *original;
+        uint8_t jump[JUMP_BYTES];
     } done[64]; /* functions of one address (aliases) are redirected once */
     uint32_t count;
-} near;
+} near = {0};
 
 uint8_t *hw_arch_page_near(const uint8_t *target)
 {
@@ -274,12 +275,14 @@ bool hw_arch_write_code(uint8_t *target, const uint8_t *bytes, size_t size)
     return true;
 }
 
-void *hw_arch_patch(void *function, size_t size, const void *hook, const char **why)
+void *hw_arch_patch_prepare(void *function, size_t size, const void *hook, const uint8_t **jump, const char **why)
 {
     uint8_t *target = function;
     for (uint32_t i = 0; i < near.count; i++)
-        if (near.done[i].target == target)
+        if (near.done[i].target == target) {
+            *jump = near.done[i].jump;
             return near.done[i].original;
+        }
     if (near.count == sizeof near.done / sizeof *near.done || !find_page(target)) {
         *why = "there is no room for a trampoline near it";
         return NULL;
@@ -306,21 +309,35 @@ void *hw_arch_patch(void *function, size_t size, const void *hook, const char **
         to = move(target + moved, &in, to);
         moved += in.length;
     }
-    bool done = false;
     if (to) {
-        uint8_t *to_hook = hw_arch_put_jump(to, target + moved);
+        uint8_t *to_hook = hw_arch_put_jump(to, target + moved), *bytes = near.done[near.count].jump;
         hw_arch_put_jump(to_hook, hook);
         near.used += TRAMPOLINE;
-        uint8_t jump[JUMP_BYTES] = {0xe9};
-        hw_arch_put32(jump + 1, to_hook - (target + JUMP_BYTES));
-        done = hw_arch_write_code(target, jump, sizeof jump);
-    }
+        bytes[0] = 0xe9;
+        hw_arch_put32(bytes + 1, to_hook - (target + JUMP_BYTES));
+        near.done[near.count].target = target;
+        near.done[near.count++].original = original;
+        *jump = bytes;
+    } else
+        *why = "its first instructions cannot be moved";
     hw_mprotect(near.page, HW_PAGE, PROT_READ | PROT_EXEC);
-    if (!done) {
-        *why = to ? "its code cannot be written" : "its first instructions cannot be moved";
-        return NULL;
-    }
-    near.done[near.count].target = target;
-    near.done[near.count++].original = original;
-    return original;
+    return to ? original : NULL;
+}
+
+void *hw_arch_patch(void *function, size_t size, const void *hook, const char **why)
+{
+    const uint32_t before = near.count;
+    const uint8_t *jump;
+    void *original = hw_arch_patch_prepare(function, size, hook, &jump, why);
+    if (!original || near.count == before || hw_arch_write_code(function, jump, JUMP_BYTES))
+        return original;
+    near.count = before;
+    *why = "its code cannot be written to";
+    return NULL;
+}
+
+void hw_arch_patch_trampolines(uintptr_t *start, uintptr_t *end)
+{
+    *start = (uintptr_t)near.page;
+    *end = *start + (near.page ? HW_PAGE : 0);
 }

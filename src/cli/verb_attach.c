@@ -1,0 +1,210 @@
+/* verb_attach.c - heapwise attach and heapwise detach: recording a process that runs already. */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/attaching.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "profile/profile.h"
+
+static const char attach_help[] = "Usage: heapwise attach [OPTION]... PID\n"
+                                  "Begin to record a process that runs already. It continues; its threads stop for\n"
+                                  "some milliseconds. heapwise detach PID ends the recording.\n"
+                                  "\n"
+                                  "  -o, --output FILE  the profile (default: %e.%p.hwprof, in this directory; %e\n"
+                                  "                   is the name of the program, %p its process ID)\n"
+                                  "  --sample-bytes SIZE\n"
+                                  "                   record about one allocation in SIZE bytes: less cost\n"
+                                  "  --for TIME       wait so long (90, 60s, 10m), then detach; Ctrl-C ends sooner\n"
+                                  "  -q, --quiet      print errors only\n"
+                                  "  -h, --help       this text\n"
+                                  "\n"
+                                  "Blocks from before are not known: when they are freed or reallocated, the\n"
+                                  "report says how many. Needs the right to trace the process: its user, or root.\n"
+                                  "docs/attach.md says what is done to the process. Exit code: 0, or 2 if the\n"
+                                  "process cannot be recorded; it continues in any case.\n";
+
+static const char detach_help[] = "Usage: heapwise detach [OPTION]... PID\n"
+                                  "End the recording of a process that heapwise attach began. Its code is as\n"
+                                  "before, and the process continues at full speed; the profile is complete.\n"
+                                  "\n"
+                                  "  -q, --quiet      print errors only\n"
+                                  "  -h, --help       this text\n"
+                                  "\n"
+                                  "Exit code: 0, or 2 if the process is not recorded, or not by attach.\n";
+
+struct attach_command {
+    const char *output;
+    uint64_t sample_bytes;
+    uint64_t seconds; /* 0: --for was not given */
+    bool quiet;
+};
+
+static bool take_size(void *at, const char *value, const struct hw_option *option)
+{
+    struct attach_command *command = at;
+    return (hw_parse_size(value, &command->sample_bytes) && command->sample_bytes) ||
+           hw_option_needs(option, value, "a number of bytes (512K)");
+}
+
+static bool take_time(void *at, const char *value, const struct hw_option *option)
+{
+    struct attach_command *command = at;
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(value, &end, 10);
+    const uint64_t unit = strcmp(end, "m") == 0 ? 60 : strcmp(end, "h") == 0 ? 3600 : 1;
+    command->seconds = number * unit;
+    return (end != value && *value != '-' && !errno && number && number < 1000000000 &&
+            (!*end || strcmp(end, "s") == 0 || unit > 1)) ||
+           hw_option_needs(option, value, "a time (60s, 10m)");
+}
+
+static const struct hw_option attach_options[] = {
+    HW_OPTION_TEXT("output", 'o', struct attach_command, output),
+    HW_OPTION_CALL("sample-bytes", 0, take_size),
+    HW_OPTION_CALL("for", 0, take_time),
+    HW_OPTION_FLAG("quiet", 'q', struct attach_command, quiet),
+    HW_OPTION_HELP('h'),
+    {0},
+};
+
+static const struct hw_option detach_options[] = {
+    HW_OPTION_FLAG("quiet", 'q', struct attach_command, quiet),
+    HW_OPTION_HELP('h'),
+    {0},
+};
+
+static bool parse_process(int argc, char **argv, pid_t *pid)
+{
+    uint64_t number;
+    if (argc - optind != 1 || !hw_parse_number(argv[optind], 1, INT_MAX, &number)) {
+        hw_say("%s: which process? Give its number (heapwise %s --help)", argv[0], argv[0]);
+        return false;
+    }
+    *pid = (pid_t)number;
+    return true;
+}
+
+/* The process has another current directory. */
+static bool make_options(const struct attach_command *command, char *options, size_t size, struct hw_error *error)
+{
+    char folder[PATH_MAX] = "";
+    const char *output = command->output ? command->output : "%e.%p.hwprof";
+    if (*output != '/' && !getcwd(folder, sizeof folder)) {
+        hw_error_set(error, "the current directory is not known: %s", strerror(errno));
+        return false;
+    }
+    if (strchr(folder, ':') || strchr(output, ':') || strchr(folder, '%')) {
+        hw_error_set(error, "the name of the profile, with its directory, must not have a colon or, in the directory, "
+                            "a per cent sign: give another one with -o");
+        return false;
+    }
+    const int length = snprintf(options, size, "output=%s%s%s", folder, *folder ? "/" : "", output);
+    const bool fits = length > 0 && (size_t)length + 64 < size;
+    if (fits && command->sample_bytes)
+        snprintf(options + length, size - (size_t)length, ":sample-bytes=%" PRIu64, command->sample_bytes);
+    if (!fits)
+        hw_error_set(error, "the name of the profile is too long");
+    return fits;
+}
+
+/* Until the time has passed, a signal asks for the end, or the process has ended: false. */
+static bool wait_for_end(pid_t pid, uint64_t seconds)
+{
+    sigset_t ends;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const time_t until = now.tv_sec + (time_t)seconds;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    for (;;) {
+        const struct timespec moment = {.tv_nsec = 100000000};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec >= until || sigtimedwait(&ends, NULL, &moment) > 0)
+            return true;
+        if (kill(pid, 0) != 0 && errno == ESRCH)
+            return false;
+    }
+}
+
+/* A profile that is not sealed is as good, only larger. */
+static void close_profile(const char *path)
+{
+    struct hw_error error = {""};
+    if (!hw_profile_close(path, HW_EXIT_UNKNOWN, 0, 0, &error))
+        hw_say("%s", error.message);
+}
+
+static bool end_recording(struct hw_attaching *attaching)
+{
+    if (!hw_attach_end(attaching))
+        return false;
+    if (*attaching->info.path)
+        close_profile(attaching->info.path);
+    return true;
+}
+
+int hw_verb_attach(int argc, char **argv)
+{
+    char runtime[PATH_MAX], options[2048];
+    struct attach_command command = {0};
+    struct hw_attaching attaching = {.runtime = runtime, .options = options};
+    const int code = hw_options_take(attach_options, false, attach_help, argc, argv, &command);
+    if (code)
+        return code < 0 ? HW_VERB_FINE : code;
+    if (!parse_process(argc, argv, &attaching.pid))
+        return HW_VERB_USAGE;
+    if (!hw_find_runtime(runtime, sizeof runtime, &attaching.error) ||
+        !make_options(&command, options, sizeof options, &attaching.error) || !hw_attach_begin(&attaching)) {
+        hw_say("attach: %s", attaching.error.message);
+        return HW_VERB_USAGE;
+    }
+    const struct hw_attach begun = attaching.info;
+    if (!command.seconds) {
+        if (!command.quiet)
+            hw_say("process %d is recorded into %s (heapwise detach %d ends that)", (int)attaching.pid, begun.path,
+                   (int)attaching.pid);
+        return HW_VERB_FINE;
+    }
+    if (!wait_for_end(attaching.pid, command.seconds)) {
+        close_profile(begun.path);
+    } else if (!end_recording(&attaching)) {
+        hw_say("attach: %s", attaching.error.message);
+        return HW_VERB_USAGE;
+    }
+    if (!command.quiet)
+        hw_say("profile: %s", begun.path);
+    return HW_VERB_FINE;
+}
+
+int hw_verb_detach(int argc, char **argv)
+{
+    struct attach_command command = {0};
+    struct hw_attaching attaching = {0};
+    const int code = hw_options_take(detach_options, false, detach_help, argc, argv, &command);
+    if (code)
+        return code < 0 ? HW_VERB_FINE : code;
+    if (!parse_process(argc, argv, &attaching.pid))
+        return HW_VERB_USAGE;
+    if (!end_recording(&attaching)) {
+        hw_say("detach: %s", attaching.error.message);
+        return HW_VERB_USAGE;
+    }
+    if (!command.quiet && *attaching.info.path)
+        hw_say("process %d is not recorded any more; profile: %s", (int)attaching.pid, attaching.info.path);
+    else if (!command.quiet)
+        hw_say("process %d is not recorded any more; it has used its heap for nothing since it was forked",
+               (int)attaching.pid);
+    return HW_VERB_FINE;
+}

@@ -1,0 +1,267 @@
+/* test_attach.c - heapwise attach and detach: counts against those that programs/attach.c is known to have, code that
+ * is as before, and programs that check themselves while they are attached to, again and again. */
+#include "support/check.h"
+#include "support/recording.h"
+#include "test_config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ROUNDS 3
+
+struct program {
+    pid_t pid;
+    int to, from;
+    char number[16];
+};
+
+static char read_byte(const struct program *program)
+{
+    char byte = 0;
+    return read(program->from, &byte, 1) == 1 ? byte : 0;
+}
+
+static struct program start(const char *const argv[])
+{
+    struct program program;
+    int to[2], from[2];
+    assert_int_equal(pipe(to), 0);
+    assert_int_equal(pipe(from), 0);
+    program.pid = fork();
+    if (program.pid == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        for (int i = 3; i < 64; i++)
+            close(i);
+        execv(argv[0], (char **)(uintptr_t)argv);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    program.to = to[1];
+    program.from = from[0];
+    snprintf(program.number, sizeof program.number, "%d", (int)program.pid);
+    assert_int_equal(read_byte(&program), 'r');
+    return program;
+}
+
+/* Its exit code; -1: a signal killed it. */
+static int finish(struct program *program)
+{
+    int status = 0;
+    close(program->to);
+    close(program->from);
+    assert_int_equal(waitpid(program->pid, &status, 0), program->pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void ask(const struct program *program)
+{
+    assert_int_equal(write(program->to, "x", 1), 1);
+    assert_int_equal(read_byte(program), 'x');
+}
+
+/* Whoever may not trace processes cannot attach. */
+static void attach(struct program *program, const char *profile, const char *option)
+{
+    const char *const arguments[] = {"attach", "-q", "-o", profile, program->number, option, NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    if (result.code && strstr(result.err, "no permission to")) {
+        kill(program->pid, SIGKILL);
+        finish(program);
+        SKIP("processes cannot be traced here");
+    }
+    assert_exit(&result, 0, "attach");
+    run_result_free(&result);
+}
+
+static void detach(const struct program *program)
+{
+    const char *const arguments[] = {"detach", "-q", program->number, NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    assert_exit(&result, 0, "detach");
+    run_result_free(&result);
+}
+
+/* A sum over the code of libc in the process. */
+static uint64_t sum_of_code(const struct program *program)
+{
+    char path[64], line[4300];
+    uint64_t sum = 0;
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)program->pid);
+    const int memory = open(path, O_RDONLY);
+    if (memory < 0)
+        SKIP("processes cannot be traced here");
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)program->pid);
+    FILE *maps = fopen(path, "r");
+    assert_true(maps && memory >= 0);
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long start, end;
+        char rights[5];
+        if (sscanf(line, "%lx-%lx %4s", &start, &end, rights) != 3 || rights[2] != 'x' || !strstr(line, "/libc"))
+            continue;
+        for (unsigned char bytes[4096]; start < end; start += sizeof bytes) {
+            assert_int_equal(pread(memory, bytes, sizeof bytes, (off_t)start), sizeof bytes);
+            for (size_t i = 0; i < sizeof bytes; i++)
+                sum = sum * 31 + bytes[i];
+        }
+    }
+    fclose(maps);
+    close(memory);
+    assert_true(sum != 0);
+    return sum;
+}
+
+static void test_counts_are_exact(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    const uint64_t before = sum_of_code(&program);
+    for (int round = 0; round < ROUNDS; round++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d.hwprof", round);
+        char *profile = join_path(test_directory, name);
+        ask(&program);
+        attach(&program, profile, NULL);
+        assert_true(sum_of_code(&program) != before);
+        ask(&program);
+        ask(&program);
+        detach(&program);
+        assert_true(sum_of_code(&program) == before);
+        ask(&program);
+        json_t *report = load_report(profile, 0);
+        assert_int_equal(json_number(report, "totals.allocations"), 2000);
+        assert_int_equal(json_number(report, "totals.frees"), 1500);
+        assert_int_equal(json_number(report, "totals.reallocations"), 2);
+        assert_int_equal(json_number(report, "totals.foreign_frees"), 500);
+        assert_int_equal(json_number(report, "totals.live_allocations"), 500);
+        assert_true(json_is_true(json_object_get(json_object_get(report, "process"), "attached")));
+        assert_string_equal(json_text(report, "process.state"), "ended");
+        assert_true(report_says(report, "blocks from before"));
+        assert_contexts_sum_to_totals(report);
+        json_decref(report);
+        free(profile);
+    }
+    assert_int_equal(finish(&program), 0);
+}
+
+static void test_other_verbs_read_it(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    char *profile = join_path(test_directory, "verbs.hwprof");
+    attach(&program, profile, NULL);
+    ask(&program);
+    const char *const dump[] = {"dump", program.number, NULL};
+    struct run_result result = heapwise(dump, NULL);
+    assert_exit(&result, 0, "dump");
+    run_result_free(&result);
+    const char *const leaks[] = {"leaks", program.number, NULL};
+    assert_refused(leaks, "is recorded since heapwise attach");
+    detach(&program);
+    const char *const report[] = {"report", "--all", profile, NULL};
+    result = heapwise(report, NULL);
+    assert_exit(&result, 0, "report");
+    assert_contains(result.out, "until heapwise detach");
+    assert_contains(result.out, "count_once");
+    run_result_free(&result);
+    free(profile);
+    assert_int_equal(finish(&program), 0);
+}
+
+static void test_sampled(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    char *profile = join_path(test_directory, "sampled.hwprof");
+    attach(&program, profile, "--sample-bytes=4K");
+    for (int i = 0; i < 20; i++)
+        ask(&program);
+    detach(&program);
+    json_t *report = load_report(profile, 0);
+    assert_int_equal(json_number(report, "process.sample_bytes"), 4096);
+    const int64_t estimate = json_number(report, "totals.sampled.allocations");
+    assert_true(estimate > 10000 && estimate < 40000); /* 20,000 of them */
+    json_decref(report);
+    free(profile);
+    assert_int_equal(finish(&program), 0);
+}
+
+static void test_threads_notice_nothing(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "busy", "4", NULL});
+    const uint64_t before = sum_of_code(&program);
+    for (int round = 0; round < 10; round++) {
+        char name[32];
+        snprintf(name, sizeof name, "busy-%d-%%p.hwprof", round);
+        char *profile = join_path(test_directory, name);
+        attach(&program, profile, round % 3 == 2 ? "--sample-bytes=10K" : NULL);
+        usleep(20000);
+        detach(&program);
+        free(profile);
+    }
+    assert_true(sum_of_code(&program) == before);
+    assert_int_equal(write(program.to, "x", 1), 1);
+    assert_int_equal(finish(&program), 0);
+}
+
+static void assert_not_done(const char *verb, const char *number, const char *message)
+{
+    const char *const arguments[] = {verb, number, NULL};
+    assert_refused(arguments, message);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    kill(program.pid, SIGSTOP);
+    siginfo_t information;
+    assert_int_equal(waitid(P_PID, (id_t)program.pid, &information, WSTOPPED | WNOWAIT), 0);
+    assert_not_done("attach", program.number, "is stopped");
+    kill(program.pid, SIGCONT);
+    kill(program.pid, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)program.pid, &information, WEXITED | WNOWAIT), 0);
+    assert_not_done("attach", program.number, "has ended");
+    finish(&program);
+    assert_not_done("attach", program.number, "there is no process");
+    assert_not_done("attach", "x", "which process?");
+}
+
+static void test_recorded_already(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    char *profile = join_path(test_directory, "twice.hwprof"), *nowhere = join_path(*state, "no/such/folder.hwprof");
+    const char *const failing[] = {"attach", "-o", nowhere, program.number, NULL};
+    const uint64_t before = sum_of_code(&program);
+    struct run_result result = heapwise(failing, NULL);
+    if (strstr(result.err, "no permission to"))
+        SKIP("processes cannot be traced here");
+    assert_exit(&result, 2, "attach");
+    assert_contains(result.err, "a profile cannot be written");
+    run_result_free(&result);
+    assert_true(sum_of_code(&program) == before);
+    assert_not_done("detach", program.number, "is not recorded");
+    attach(&program, profile, NULL);
+    assert_not_done("attach", program.number, "is recorded already");
+    detach(&program);
+    assert_not_done("detach", program.number, "is not recorded any more");
+    ask(&program);
+    assert_int_equal(finish(&program), 0);
+    free(profile);
+    free(nowhere);
+}
+
+TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_counts_are_exact),
+               cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_sampled),
+               cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_refused),
+               cmocka_unit_test(test_recorded_already))

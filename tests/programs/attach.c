@@ -1,0 +1,231 @@
+/* attach.c - a program that is attached to while it runs.
+ *
+ * attach count: for each byte that it reads it allocates 1000 blocks, frees 500 of them and 500 older ones, reallocates
+ * one, and writes the byte back.
+ * attach busy THREADS: threads allocate without a pause and check everything that they can see: contents, errno, vector
+ * registers, results of calls that wait. Others fork, open libraries, jump out of signal handlers, start threads. Ends
+ * with exit code 0, or the number of the first thing that was wrong, when it has read a byte. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- counting ---- */
+
+static void count_once(void **older)
+{
+    for (int i = 0; i < 1000; i++) {
+        void *block = malloc(64 + (size_t)i);
+        memset(block, 1, 8);
+        if (i % 2) {
+            free(older[i / 2]);
+            older[i / 2] = block;
+        } else
+            free(block);
+    }
+    older[0] = realloc(older[0], 5000);
+}
+
+static int count(void)
+{
+    static void *older[500];
+    char byte;
+    for (int i = 0; i < 500; i++)
+        older[i] = malloc(100);
+    if (write(1, "r", 1) != 1)
+        return 1;
+    ssize_t got;
+    while ((got = read(0, &byte, 1)) == 1) {
+        count_once(older);
+        if (write(1, &byte, 1) != 1)
+            return 1;
+    }
+    return got == 0 ? 0 : 2; /* EINTR: the call was not begun again */
+}
+
+/* ---- busy ---- */
+
+static atomic_int stop, wrong;
+
+static void check(bool right, int number)
+{
+    int none = 0;
+    if (!right)
+        atomic_compare_exchange_strong(&wrong, &none, number);
+}
+
+static unsigned next(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 16;
+}
+
+#define SLOTS 64
+
+struct slot {
+    unsigned char *block;
+    size_t size;
+};
+
+static void check_slot(const struct slot *slot)
+{
+    for (size_t i = 0; i < slot->size; i++)
+        check(slot->block[i] == (unsigned char)slot->size, 10);
+}
+
+static void change_slot(struct slot *slot, unsigned what, size_t size)
+{
+    void *aligned = NULL;
+    if (what % 5 == 0) {
+        slot->block = realloc(slot->block, size);
+    } else {
+        free(slot->block);
+        if (what % 5 == 1)
+            slot->block = malloc(size);
+        else if (what % 5 == 2)
+            slot->block = malloc(200000 + size);
+        else if (what % 5 == 3) {
+            slot->block = calloc(1, size);
+            for (size_t i = 0; i < size; i++)
+                check(slot->block[i] == 0, 11);
+        } else {
+            check(posix_memalign(&aligned, 64, size) == 0 && (uintptr_t)aligned % 64 == 0, 12);
+            slot->block = aligned;
+        }
+    }
+    slot->size = size;
+    memset(slot->block, (unsigned char)size, size);
+}
+
+static void *allocate(void *argument)
+{
+    struct slot slots[SLOTS] = {{NULL, 0}};
+    unsigned state = (unsigned)(uintptr_t)argument;
+    volatile double number = state;
+    while (!stop) {
+        const double expected = number * 1.5;
+        struct slot *slot = &slots[next(&state) % SLOTS];
+        check_slot(slot);
+        errno = 77;
+        const unsigned what = next(&state);
+        change_slot(slot, what, 1 + next(&state) % 600);
+        check(errno == 77, 13);
+        check(number * 1.5 == expected, 14);
+        const struct timespec moment = {.tv_nsec = 1000000};
+        if (next(&state) % 2000 == 0)
+            check(nanosleep(&moment, NULL) == 0, 15);
+    }
+    for (size_t i = 0; i < SLOTS; i++)
+        free(slots[i].block);
+    return NULL;
+}
+
+/* Waits in calls that return EINTR after a signal. */
+static void *wait_often(void *argument)
+{
+    const int file = (int)(intptr_t)argument;
+    while (!stop) {
+        struct pollfd waited = {.fd = file, .events = POLLIN};
+        const struct timespec moment = {.tv_nsec = 30000000};
+        check(poll(&waited, 1, 30) == 0, 20);
+        check(nanosleep(&moment, NULL) == 0, 21);
+    }
+    return NULL;
+}
+
+static sigjmp_buf place;
+
+static void jump(int number)
+{
+    siglongjmp(place, number);
+}
+
+static void *end_at_once(void *argument)
+{
+    free(malloc((size_t)(uintptr_t)argument));
+    return NULL;
+}
+
+static void fork_once(void)
+{
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        for (size_t i = 0; i < 200; i++)
+            free(malloc(i));
+        _exit(7);
+    }
+    check(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7, 30);
+}
+
+static void jump_once(void)
+{
+    if (sigsetjmp(place, 1) == 0)
+        raise(SIGUSR2);
+}
+
+static void *do_other_things(void *argument)
+{
+    unsigned state = 5;
+    pthread_t thread;
+    void *library;
+    (void)argument;
+    while (!stop) {
+        switch (next(&state) % 4) {
+        case 0:
+            fork_once();
+            break;
+        case 1:
+            library = dlopen("libm.so.6", RTLD_NOW);
+            check(library && dlsym(library, "cos") && dlclose(library) == 0, 31);
+            break;
+        case 2:
+            check(pthread_create(&thread, NULL, end_at_once, (void *)100) == 0 && pthread_join(thread, NULL) == 0, 32);
+            break;
+        default:
+            jump_once();
+        }
+        usleep(1000);
+    }
+    return NULL;
+}
+
+static int be_busy(int count_of_threads)
+{
+    pthread_t threads[64], others, waiting;
+    int nothing[2];
+    char byte;
+    signal(SIGUSR2, jump);
+    if (pipe(nothing) != 0 || count_of_threads > 64)
+        return 1;
+    for (int i = 0; i < count_of_threads; i++)
+        pthread_create(&threads[i], NULL, allocate, (void *)(uintptr_t)(i * 7919 + 1));
+    pthread_create(&others, NULL, do_other_things, NULL);
+    pthread_create(&waiting, NULL, wait_often, (void *)(intptr_t)nothing[0]);
+    check(write(1, "r", 1) == 1, 2);
+    check(read(0, &byte, 1) == 1, 3);
+    stop = 1;
+    for (int i = 0; i < count_of_threads; i++)
+        pthread_join(threads[i], NULL);
+    pthread_join(others, NULL);
+    pthread_join(waiting, NULL);
+    return wrong;
+}
+
+int main(int argc, char **argv)
+{
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only a parent may trace */
+    return argc > 2 && strcmp(argv[1], "busy") == 0 ? be_busy(atoi(argv[2])) : count();
+}
