@@ -266,6 +266,22 @@ static void test_killed(void **state)
     recording_free(&recording);
 }
 
+/* The same where the search fails at the end: the program ends as usual. */
+static void test_not_possible(void **state)
+{
+    static const char *const all[] = {"--pinned", "--keeps", NULL};
+    const char *const argv[] = {need_program("pinned"), "closed", NULL};
+    const struct record_options options = {.arguments = all};
+    struct recording recording = record_and_load(argv, &options);
+    assert_exit(&recording.run, 0, "closed");
+    const char *const report[] = {"report", "--section", "pinned,keeps", recording.files[0], NULL};
+    struct run_result run = heapwise(report, NULL);
+    assert_contains(run.out, "Pages were not examined: there was no memory for it, or no /proc.");
+    assert_contains(run.out, "Leaks were not searched for: no descriptor was free");
+    run_result_free(&run);
+    recording_free(&recording);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,7 +289,7 @@ int main(void)
         cmocka_unit_test(test_not_asked_for), cmocka_unit_test(test_arena_frees_what_is_predicted),
         cmocka_unit_test(test_parts_of_rss),  cmocka_unit_test(test_text),
         cmocka_unit_test(test_one_place),     cmocka_unit_test(test_mapped_by_program),
-        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_killed),        cmocka_unit_test(test_not_possible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

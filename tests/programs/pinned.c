@@ -2,7 +2,8 @@
  * program counts itself: "context own_pages" of both places, from addresses and pagemap.
  *   one     one place has the whole heap, blocks of 1000 to 3000 bytes, of which a fifth stays
  *   mapped  8 MiB that the program maps itself, which may be neighbours of a block
- *   killed  SIGKILL ends the program */
+ *   killed  SIGKILL ends the program
+ *   closed  it may open no file at its end */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define BLOCKS 65536u
@@ -73,6 +75,10 @@ int main(int argc, char **argv)
         of_one();
     if (!strcmp(what, "mapped"))
         mapped();
+    if (!strcmp(what, "closed")) {
+        go[0] = of_stay(100);
+        return setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0}) != 0;
+    }
     if (!strcmp(what, "killed")) {
         go[0] = of_stay(100);
         raise(SIGKILL);

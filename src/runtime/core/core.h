@@ -27,6 +27,8 @@ void hw_process_write_end(bool harvest, bool stopped, enum hw_exit_kind kind, in
 void hw_process_goes_on(void);
 /* Adds to a note of this code and text, or makes it. Takes the lock. TEXT may be NULL. */
 void hw_note(enum hw_note_code code, const char *text);
+/* The same where the lock is held: in a harvest, in a search. */
+void hw_note_locked(enum hw_note_code code, const char *text);
 
 /* ---- parts.c: the moments in the life of a process, for all parts of the runtime; the table is their manual ---- */
 

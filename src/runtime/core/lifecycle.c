@@ -43,11 +43,8 @@ bool hw_fork_pending(void)
     return alive && !*alive;
 }
 
-void hw_note(enum hw_note_code code, const char *text)
+void hw_note_locked(enum hw_note_code code, const char *text)
 {
-    if (hw_runtime.state == HW_STATE_OFF) /* the file may be a parent's */
-        return;
-    hw_sigset old = hw_lock_take(&hw_runtime.lock);
     uint32_t count = (uint32_t)HW_ENTRIES(HW_POOL_NOTES);
     const char *strings = hw_pools[HW_POOL_STRINGS].base;
     struct hw_note *note = NULL;
@@ -68,6 +65,14 @@ void hw_note(enum hw_note_code code, const char *text)
     }
     if (note)
         note->count++;
+}
+
+void hw_note(enum hw_note_code code, const char *text)
+{
+    if (hw_runtime.state == HW_STATE_OFF) /* the file may be a parent's */
+        return;
+    const hw_sigset old = hw_lock_take(&hw_runtime.lock);
+    hw_note_locked(code, text);
     hw_lock_drop(&hw_runtime.lock, old);
 }
 

@@ -548,7 +548,7 @@ static void write(void)
         *HW_ENTRY(HW_POOL_LEAK_INFO, struct hw_leak_info, index) = leaks.info;
         hw_pool_publish(HW_POOL_LEAK_INFO);
     } else
-        hw_note(HW_NOTE_FILE_FULL, hw_file_problem());
+        hw_note_locked(HW_NOTE_FILE_FULL, hw_file_problem());
 }
 
 /* ---- the search ---- */

@@ -651,13 +651,13 @@ void hw_pages_harvest(bool stopped)
         drop();
         latest = out;
     } else {
-        hw_note(HW_NOTE_OTHER, "pages were not examined: there was no memory for it, or no /proc");
+        hw_note_locked(HW_NOTE_OTHER, "pages were not examined: there was no memory for it, or no /proc");
         return;
     }
     const uint32_t index = hw_pool_take(HW_POOL_HEAP_PAGES, 1);
     if (index != HW_NONE)
         *HW_ENTRY(HW_POOL_HEAP_PAGES, struct hw_heap_pages, index) = out;
     else
-        hw_note(HW_NOTE_FILE_FULL, hw_file_problem());
+        hw_note_locked(HW_NOTE_FILE_FULL, hw_file_problem());
     hw_pool_publish(HW_POOL_HEAP_PAGES);
 }
