@@ -472,12 +472,15 @@ static bool load_runtime(struct attach *attach, uint64_t base)
     uint64_t handle = 0, problem = 0;
     char text[512] = "";
     struct iovec to = {text, sizeof text - 1};
-    const size_t length = strlen(attach->out->runtime) + 1;
+    const char *name = strrchr(attach->out->runtime, '/');
+    char path[sizeof((struct hw_parked *)NULL)->text];
+    const int directory = name ? (int)(name - attach->out->runtime) : 0;
+    const int length = snprintf(path, sizeof path, "%.*s/.%s", directory, attach->out->runtime, name ? name : "") + 1;
     const char *open = hw_image_symbol(&attach->stop, attach->points.libc, "dlopen") ? "dlopen" : "__libc_dlopen_mode";
     const bool internal = *open == '_';
-    if (length > sizeof((struct hw_parked *)NULL)->text)
+    if (length > (int)sizeof path)
         return FAIL(attach, "the name of the runtime library is too long");
-    if (!hw_stop_write(&attach->stop, DATA(attach, text), attach->out->runtime, length) ||
+    if (!hw_stop_write(&attach->stop, DATA(attach, text), path, (size_t)length) ||
         !call_libc(attach, open, DATA(attach, text), internal ? 0x80000002ul : 2, &handle))
         return false;
     if (!handle) {

@@ -10,6 +10,10 @@
 
 #define HW_ATTACH_VERSION  0x3148435454415748ull /* "HWATTCH1" */
 #define HW_ATTACH_PATCHES  48
+
+/* Is in the name by which the runtime is opened. A runtime that comes late because a library needs it has another name:
+ * it records at once. */
+#define HW_ATTACH_NAME     "/./libheapwise"
 #define HW_ATTACH_VARIABLE "heapwise_attach"
 #define HW_ATTACH_PLANE    "__heapwise_plane" /* thread-local, by which the runtime's thread-local data is found */
 

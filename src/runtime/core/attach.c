@@ -27,6 +27,7 @@ extern const char __ehdr_start[] HW_HIDDEN;
 extern const char etext[] HW_HIDDEN;
 extern char __start_hw_kept[] HW_HIDDEN, __stop_hw_kept[] HW_HIDDEN;
 extern __thread uintptr_t __heapwise_plane;
+extern int dladdr(const void *, Dl_info *) __attribute__((weak));
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak));
 
 /* ---- its own image ---- */
@@ -159,14 +160,24 @@ static long call(uint64_t what)
     return what == HW_ATTACH_BEGIN ? begin() : what == HW_ATTACH_END ? end() : fail("it does not know how", NULL);
 }
 
+static bool opened_by_attach(void)
+{
+    Dl_info info;
+    const char *name = dladdr && dladdr(&heapwise_attach, &info) ? info.dli_fname : NULL;
+    while (name && *name && !hw_starts_with(name, HW_ATTACH_NAME))
+        name++;
+    return name && *name;
+}
+
 bool hw_attach_waits(void)
 {
+    const bool waits = !hw_attached && hw_real_late() && opened_by_attach();
     heapwise_attach.call = (uintptr_t)call;
     heapwise_attach.code = (uintptr_t)__ehdr_start;
     heapwise_attach.code_end = (uintptr_t)etext;
     heapwise_attach.plane = (int64_t)((uintptr_t)&__heapwise_plane - (uintptr_t)__builtin_thread_pointer());
-    heapwise_attach.stage = hw_attached || !hw_real_late() ? HW_ATTACH_PRELOADED : HW_ATTACH_IDLE;
-    return !hw_attached && heapwise_attach.stage == HW_ATTACH_IDLE;
+    heapwise_attach.stage = waits ? HW_ATTACH_IDLE : HW_ATTACH_PRELOADED;
+    return waits;
 }
 
 const char *hw_attach_options(void)
