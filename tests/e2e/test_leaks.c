@@ -248,20 +248,25 @@ static void test_beside_other_tools(void **state)
         assert_contains(result.err, expected);
     }
     run_result_free(&result);
-    result = run((const char *const[]){"valgrind", "--leak-check=full", program, "exit", "2", NULL},
-                 &(struct run_options){.timeout_s = 120});
-    if (strstr(result.err, "LEAK SUMMARY")) {
-        snprintf(expected, sizeof expected, " bytes in %lld blocks\n", (long long)definite[0]);
-        assert_contains(strstr(result.err, "definitely lost: "), expected);
-        snprintf(expected, sizeof expected, "indirectly lost: %lld bytes in %lld blocks", (long long)indirect[1],
-                 (long long)indirect[0]);
-        assert_contains(result.err, expected);
-        snprintf(expected, sizeof expected, "definitely lost: %lld,%03lld,%03lld bytes",
-                 (long long)(definite[1] + 64 - 40) / 1000000, (long long)(definite[1] + 64 - 40) / 1000 % 1000,
-                 (long long)(definite[1] + 64 - 40) % 1000);
-        assert_contains(result.err, expected);
+    bool agrees = false;
+    for (int tries = 0; tries < 3 && !agrees; tries++) { /* what looks like a pointer may be left on a stack by chance */
+        result = run((const char *const[]){"valgrind", "--leak-check=full", program, "exit", "2", NULL},
+                     &(struct run_options){.timeout_s = 120});
+        const char *definitely = strstr(result.err, "definitely lost: ");
+        agrees = !strstr(result.err, "LEAK SUMMARY");
+        if (!agrees && definitely) {
+            snprintf(expected, sizeof expected, "definitely lost: %lld,%03lld,%03lld bytes in %lld blocks\n",
+                     (long long)(definite[1] + 64 - 40) / 1000000, (long long)(definite[1] + 64 - 40) / 1000 % 1000,
+                     (long long)(definite[1] + 64 - 40) % 1000, (long long)definite[0]);
+            agrees = strncmp(definitely, expected, strlen(expected)) == 0;
+            snprintf(expected, sizeof expected, "indirectly lost: %lld bytes in %lld blocks", (long long)indirect[1],
+                     (long long)indirect[0]);
+            agrees = agrees && strstr(result.err, expected);
+        }
+        if (!agrees && tries == 2)
+            fail_msg("%s", result.err);
+        run_result_free(&result);
     }
-    run_result_free(&result);
 }
 
 /* ---- verbs ---- */
