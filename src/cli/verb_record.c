@@ -230,73 +230,58 @@ static const struct hw_option verb_options[] = {
     {0},
 };
 
-/* What allocator mode does not go together with. */
+#define NOT_ALLOCATOR                                                                                                  \
+    "cannot be combined with --mode allocator: every operation is counted, call stacks are sampled"
+#define NOT_SAMPLED     "cannot be combined with --sample-bytes: it needs every block"
+#define NOT_PAUSED(name) "cannot be combined with " name ", which needs all of the run"
+
+/* Options that need, or exclude, each other; the first row that applies is said. */
 static bool accept_together(const struct record *record)
 {
-    const char *option = !record->allocator     ? NULL
-                         : record->sample_bytes ? "--sample-bytes"
-                         : record->table        ? "--table"
-                         : record->free_stacks  ? "--free-stacks"
-                         : record->keeps        ? "--keeps"
-                         : record->leaks        ? "--leaks"
-                         : record->contents     ? "--contents"
-                         : record->pinned       ? "--pinned"
-                         : record->requests     ? "--valgrind-requests"
-                                                : NULL;
-    if (option)
-        hw_say(
-            "record: %s cannot be combined with --mode allocator: every operation is counted, call stacks are sampled",
-            option);
-    if (!option && !record->allocator && (record->facts || record->no_prediction)) {
-        option = record->facts ? "--facts" : "--no-prediction";
-        hw_say("record: %s needs --mode allocator", option);
+    const struct hw_symbolizer_options *symbolizer = &record->names.view.symbolizer;
+    const bool allocator = record->allocator, sampled = record->sample_bytes, paused = record->paused;
+    const struct {
+        bool wrong;
+        const char *option, *why;
+    } rules[] = {
+        {allocator && record->sample_bytes, "--sample-bytes", NOT_ALLOCATOR},
+        {allocator && record->table, "--table", NOT_ALLOCATOR},
+        {allocator && record->free_stacks, "--free-stacks", NOT_ALLOCATOR},
+        {allocator && record->keeps, "--keeps", NOT_ALLOCATOR},
+        {allocator && record->leaks, "--leaks", NOT_ALLOCATOR},
+        {allocator && record->contents, "--contents", NOT_ALLOCATOR},
+        {allocator && record->pinned, "--pinned", NOT_ALLOCATOR},
+        {allocator && record->requests, "--valgrind-requests", NOT_ALLOCATOR},
+        {!allocator && record->facts, "--facts", "needs --mode allocator"},
+        {!allocator && record->no_prediction, "--no-prediction", "needs --mode allocator"},
+        {sampled && record->keeps, "--keeps", NOT_SAMPLED},
+        {sampled && record->leaks, "--leaks", NOT_SAMPLED},
+        {sampled && record->contents, "--contents", NOT_SAMPLED},
+        {!record->contents && record->no_samples, "--no-samples", "needs --contents"},
+        {!record->contents && record->contents_peak, "--contents-peak", "needs --contents"},
+        {sampled && record->pinned, "--pinned", NOT_SAMPLED},
+        {sampled && record->requests, "--valgrind-requests",
+         "cannot be combined with --sample-bytes: pools are not sampled"},
+        {paused && allocator, "--paused", NOT_PAUSED("--mode allocator")},
+        {paused && record->sample_accesses, "--paused", NOT_PAUSED("--sample-accesses")},
+        {paused && record->keeps, "--paused", NOT_PAUSED("--keeps")},
+        {paused && record->leaks, "--paused", NOT_PAUSED("--leaks")},
+        {paused && record->contents, "--paused", NOT_PAUSED("--contents")},
+        {paused && record->pinned, "--paused", NOT_PAUSED("--pinned")},
+        {paused && record->requests, "--paused", NOT_PAUSED("--valgrind-requests")},
+        {record->names.suppressions.count && !record->exit_code, "--suppressions",
+         "needs --leaks and --exit-code: the profile has all blocks"},
+        {record->exit_code && !record->leaks, "--exit-code", "needs --leaks"},
+        {!record->symbolize && symbolizer->sysroot, "--sysroot", "needs --symbolize"},
+        {!record->symbolize && symbolizer->no_debuginfod, "--no-debuginfod", "needs --symbolize"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (rules[i].wrong) {
+            hw_say("record: %s %s", rules[i].option, rules[i].why);
+            return false;
+        }
     }
-    if (!option && record->leaks && record->sample_bytes) {
-        option = record->keeps ? "--keeps" : "--leaks";
-        hw_say("record: %s cannot be combined with --sample-bytes: it needs every block", option);
-    }
-    if (!option && record->contents && record->sample_bytes) {
-        option = "--contents";
-        hw_say("record: --contents cannot be combined with --sample-bytes: it needs every block");
-    }
-    if (!option && !record->contents && (record->contents_peak || record->no_samples)) {
-        option = record->no_samples ? "--no-samples" : "--contents-peak";
-        hw_say("record: %s needs --contents", option);
-    }
-    if (!option && record->pinned && record->sample_bytes) {
-        option = "--pinned";
-        hw_say("record: %s cannot be combined with --sample-bytes: it needs every block", option);
-    }
-    if (!option && record->requests && record->sample_bytes) {
-        option = "--valgrind-requests";
-        hw_say("record: --valgrind-requests cannot be combined with --sample-bytes: pools are not sampled");
-    }
-    if (!option && record->paused) {
-        option = record->allocator         ? "--mode allocator"
-                 : record->sample_accesses ? "--sample-accesses"
-                 : record->keeps           ? "--keeps"
-                 : record->leaks           ? "--leaks"
-                 : record->contents        ? "--contents"
-                 : record->pinned          ? "--pinned"
-                 : record->requests        ? "--valgrind-requests"
-                                           : NULL;
-        if (option)
-            hw_say("record: --paused cannot be combined with %s, which needs all of the run", option);
-    }
-    if (!option && record->names.suppressions.count && !record->exit_code) {
-        option = "--suppressions";
-        hw_say("record: --suppressions needs --leaks and --exit-code: the profile has all blocks");
-    }
-    if (!option && record->exit_code && !record->leaks) {
-        option = "--exit-code";
-        hw_say("record: --exit-code needs --leaks");
-    }
-    if (!option && !record->symbolize &&
-        (record->names.view.symbolizer.sysroot || record->names.view.symbolizer.no_debuginfod)) {
-        option = record->names.view.symbolizer.sysroot ? "--sysroot" : "--no-debuginfod";
-        hw_say("record: %s needs --symbolize", option);
-    }
-    return !option;
+    return true;
 }
 
 /* Returns -1 to go on, or the exit code. */
