@@ -102,11 +102,15 @@ void hw_say_suppressed(const struct hw_view *view, const char *verb)
 {
     for (size_t i = 0; view->suppressions && i < view->suppressions->count; i++) {
         const struct hw_suppression *by = &view->suppressions->of[i];
+        const char *const doubt = hw_suppression_doubt(by, view->suppressed[i].blocks),
+                          *const colon = doubt ? ": " : "";
         if (view->suppressed[i].blocks)
-            hw_say("%s: suppressed: %s in %s, by \"%s\" (%s:%u)", verb, HW_BYTES(view->suppressed[i].bytes),
-                   HW_OF(view->suppressed[i].blocks, "block"), by->name, by->file, by->line);
+            hw_say("%s: suppressed: %s in %s, by \"%s\" (%s:%u)%s%s", verb, HW_BYTES(view->suppressed[i].bytes),
+                   HW_OF(view->suppressed[i].blocks, "block"), by->name, by->file, by->line, colon,
+                   doubt ? doubt : "");
         else
-            hw_say("%s: suppresses nothing: \"%s\" (%s:%u)", verb, by->name, by->file, by->line);
+            hw_say("%s: suppresses nothing: \"%s\" (%s:%u)%s%s", verb, by->name, by->file, by->line, colon,
+                   doubt ? doubt : "");
     }
 }
 

@@ -479,6 +479,34 @@ static void test_suppressions(void **state)
     free(all);
 }
 
+/* Suppressions that name nothing but the allocator: the report says what they do. */
+static void test_suppressions_of_the_allocator(void **state)
+{
+    char *directory = make_directory(), *lsan = write_file(directory, "lsan", "leak:malloc\nleak:^operator new\n"),
+         *memcheck = write_file(directory, "memcheck", "{\n any\n Memcheck:Leak\n fun:malloc\n ...\n}\n");
+    struct recording recording = record_and_load((const char *const[]){need_program("suppressed"), NULL},
+                                                 &(struct record_options){.arguments = with_leaks});
+    const char *profile = recording.files[0];
+    struct run_result result = leaks_with(lsan, profile, 1);
+    assert_contains(result.out, "Suppresses nothing: \"leak:malloc\"");
+    assert_contains(result.out, "Suppresses nothing: \"leak:^operator new\"");
+    assert_contains(result.out, "stacks begin with");
+    run_result_free(&result);
+    result = leaks_with(memcheck, profile, 0);
+    assert_contains(result.out, "Suppressed: 723 B in 10 blocks, by \"any\"");
+    assert_contains(result.out, "these are all blocks");
+    run_result_free(&result);
+    const char *const limits[] = {"check", "--max-lost", "0", "--suppressions", lsan, profile, NULL};
+    result = heapwise(limits, NULL);
+    assert_exit(&result, 1, "check");
+    assert_contains(result.err, "stacks begin with the caller of malloc");
+    run_result_free(&result);
+    recording_free(&recording);
+    remove_directory(directory);
+    free(lsan);
+    free(memcheck);
+}
+
 /* Groups as Valgrind writes them for the program (--gen-suppressions=all): names that its stacks have and ours do not,
  * namely two for posix_memalign, those of libc that programs call, and bare ones of inlined functions. */
 static const char as_written[] =
@@ -926,6 +954,7 @@ static void test_pages_of_process(void **state)
 TEST_LIST(cmocka_unit_test(test_mapped_by_the_program), cmocka_unit_test(test_interrupted),
           cmocka_unit_test(test_pages_of_process), cmocka_unit_test(test_pointers_of_cpp),
           cmocka_unit_test(test_process_of_other_kinds), cmocka_unit_test(test_suppressions),
+          cmocka_unit_test(test_suppressions_of_the_allocator),
           cmocka_unit_test(test_suppressions_as_valgrind_writes_them),
           cmocka_unit_test(test_suppressions_that_are_wrong), cmocka_unit_test(test_process),
           cmocka_unit_test(test_process_is_unharmed), cmocka_unit_test(test_processes_that_cannot_be_searched),

@@ -91,6 +91,9 @@ static void print_suppressed(struct hw_text *text)
                 hw_buffer_add(line, "Suppresses nothing: \"%s\" (%s:%u)", by->name, by->file, by->line);
             else
                 continue;
+            const char *const doubt = hw_suppression_doubt(by, sum->blocks);
+            if (doubt)
+                hw_buffer_add(line, ": %s", doubt);
             hw_page_wrap(&text->page, 0, "", hw_buffer_text(line));
         }
 }

@@ -278,7 +278,8 @@ void hw_suppressions_free(struct hw_suppressions *suppressions)
 
 /* ---- stacks ---- */
 
-static bool is_allocation(const char *pattern)
+/* Does MATCH find PATTERN in the name of a function of the allocator? */
+static bool is_allocation(const char *pattern, bool (*match)(const char *, const char *))
 {
     static const char *const names[] = {"malloc",
                                         "calloc",
@@ -300,7 +301,7 @@ static bool is_allocation(const char *pattern)
                                         "operator new(unsigned long)",
                                         "operator new[](unsigned long)"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (fits(pattern, names[i]))
+        if (match(pattern, names[i]))
             return true;
     return false;
 }
@@ -387,7 +388,7 @@ static bool follow(const struct hw_suppression_frame *wanted, size_t count, cons
 static size_t frames_of_allocator(const struct hw_suppression *suppression)
 {
     const struct hw_suppression_frame *frame = suppression->frames;
-    if (frame->kind != OBJECT && !(frame->kind == FUNCTION && is_allocation(frame->pattern)))
+    if (frame->kind != OBJECT && !(frame->kind == FUNCTION && is_allocation(frame->pattern, fits)))
         return 0;
     const bool two = suppression->frame_count > 1 && frame[0].kind == FUNCTION && frame[1].kind == FUNCTION &&
                      fits(frame[0].pattern, "memalign") && !strcmp(frame[1].pattern, "posix_memalign");
@@ -414,6 +415,20 @@ static bool matches(const struct hw_suppression *suppression, const struct hw_vi
         if (follow(suppression->frames + unseen, suppression->frame_count - unseen, stack->frames, stack->count))
             return true;
     return false;
+}
+
+const char *hw_suppression_doubt(const struct hw_suppression *suppression, uint64_t blocks)
+{
+    if (suppression->pattern)
+        return blocks || !is_allocation(suppression->pattern, found_in)
+                   ? NULL
+                   : "stacks begin with the caller of malloc or new; name that, or a library";
+    if (!blocks || suppression->frames->kind != FUNCTION)
+        return NULL;
+    for (size_t i = frames_of_allocator(suppression); i < suppression->frame_count; i++)
+        if (suppression->frames[i].kind != ANY)
+            return NULL;
+    return "these are all blocks of its kinds, since the function of the allocator is not recorded";
 }
 
 /* ---- contexts ---- */

@@ -31,6 +31,9 @@ struct hw_suppressions {
 bool hw_suppressions_read(struct hw_suppressions *suppressions, const char *path, struct hw_error *error);
 void hw_suppressions_free(struct hw_suppressions *suppressions);
 
+/* What a user may not expect of SUPPRESSION, which took out that many BLOCKS, as it names only the allocator; or NULL. */
+const char *hw_suppression_doubt(const struct hw_suppression *suppression, uint64_t blocks);
+
 /* What a suppression took out of a view. */
 struct hw_suppressed {
     uint64_t blocks, bytes;
