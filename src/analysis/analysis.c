@@ -23,6 +23,7 @@ const char *const hw_finding_kind_names[HW_FINDING_KINDS] = {
     [HW_FINDING_ENDS] = "unused-ends",
     [HW_FINDING_UNWRITTEN] = "never-written",
     [HW_FINDING_PINNED] = "pinned-pages",
+    [HW_FINDING_OUT_OF_MEMORY] = "out-of-memory",
 };
 
 /* ---- memory ---- */
@@ -101,6 +102,8 @@ struct hw_analysis *hw_analysis_new(const struct hw_analysis_input *input, struc
             hw_content_findings(&finder);
         if (!pool->failed)
             hw_pin_findings(&finder);
+        if (!pool->failed)
+            hw_end_findings(&finder);
         if (analysis->finding_count)
             qsort(analysis->findings, analysis->finding_count, sizeof *analysis->findings, compare_findings);
         if (!pool->failed)

@@ -144,6 +144,7 @@ enum hw_finding_kind {
     HW_FINDING_ENDS,          /* blocks that are larger than what they hold */
     HW_FINDING_UNWRITTEN,     /* blocks in memory that were never written */
     HW_FINDING_PINNED,        /* a few blocks keep pages resident that are mostly free */
+    HW_FINDING_OUT_OF_MEMORY, /* the OOM killer ended the process; not certain: it may have */
     HW_FINDING_KINDS
 };
 
@@ -164,7 +165,8 @@ struct hw_finding {
     /* Of blocks: */
     uint64_t blocks, block_bytes;  /* how many at once, bytes of each (mean) */
     uint64_t first_byte, end_byte; /* unused words: the longest run; header: the hot bytes */
-    uint64_t part, whole; /* untouched bytes of all; accesses to the header of all; lines falsely shared of touched */
+    uint64_t part, whole; /* untouched bytes of all; accesses to the header of all; lines falsely shared of touched; out of
+                           * memory: of the cgroup and its limit, at the last reading */
     uint64_t writes;
     uint64_t hot;     /* false sharing: lines among `part` of which it is not known how often they are passed on */
     uint64_t samples; /* false sharing that samples show: `part` lines, so many of `whole` samples; else 0 */

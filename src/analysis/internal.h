@@ -80,7 +80,7 @@ struct hw_lines hw_lines_measure(struct hw_line_counter *counter, const struct h
 void hw_suggest(struct hw_struct_analysis *of, const struct hw_profile_fields *fields, const struct hw_ground *ground,
                 struct hw_line_counter *counter, uint64_t budget, struct hw_pool *pool);
 
-/* ---- structs.c, block_findings.c, content_findings.c, pin_findings.c: findings ---- */
+/* ---- structs.c, block_findings.c, content_findings.c, pin_findings.c, end_findings.c: findings ---- */
 
 struct hw_finder {
     struct hw_analysis *analysis;
@@ -95,6 +95,7 @@ void hw_struct_findings(struct hw_finder *finder);
 void hw_block_findings(struct hw_finder *finder);
 void hw_content_findings(struct hw_finder *finder);
 void hw_pin_findings(struct hw_finder *finder);
+void hw_end_findings(struct hw_finder *finder);
 /* Whether so many BYTES of memory are worth a finding. */
 bool hw_is_worth(const struct hw_finder *finder, double bytes);
 

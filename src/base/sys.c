@@ -84,6 +84,30 @@ long hw_read_file(const char *path, char *buffer, size_t size)
     return n;
 }
 
+void hw_lines_in(const char *path, char *buffer, size_t size, bool (*each)(void *closure, const char *line),
+                 void *closure)
+{
+    int fd = hw_open(path, O_RDONLY, 0);
+    bool goes_on = fd >= 0;
+    size_t kept = 0;
+    for (long n; goes_on && (n = hw_sys(SYS_read, fd, buffer + kept, size - 1 - kept)) > 0;) {
+        size_t filled = kept + (size_t)n, line = 0;
+        for (size_t i = kept; i < filled && goes_on; i++)
+            if (buffer[i] == '\n') {
+                buffer[i] = 0;
+                goes_on = each(closure, buffer + line);
+                line = i + 1;
+            }
+        kept = filled - line;
+        if (kept >= size - 1)
+            kept = 0; /* a line longer than the buffer: nothing that is needed */
+        for (size_t i = 0; i < kept; i++)
+            buffer[i] = buffer[line + i];
+    }
+    if (fd >= 0)
+        hw_close(fd);
+}
+
 void hw_text_init(struct hw_text *text, char *buffer, size_t size)
 {
     *text = (struct hw_text){buffer, size, 0};

@@ -95,6 +95,10 @@ uint64_t hw_clock_read(int clock);
 
 /* Reads a small file (of /proc) into BUFFER and terminates it with NUL; the length, or -errno. */
 long hw_read_file(const char *path, char *buffer, size_t size);
+/* Calls EACH for the lines of a file of /proc, without their ends, until it says false. Lines that do not fit into BUFFER
+ * are left out. */
+void hw_lines_in(const char *path, char *buffer, size_t size, bool (*each)(void *closure, const char *line),
+                 void *closure);
 
 /* A text under construction in a buffer of fixed size; what does not fit is cut, the text is always terminated. */
 struct hw_text {

@@ -142,7 +142,7 @@ static bool wait_for_end(pid_t pid, uint64_t seconds)
 static void close_profile(const char *path)
 {
     struct hw_error error = {""};
-    if (!hw_profile_close(path, HW_EXIT_UNKNOWN, 0, 0, &error))
+    if (!hw_profile_close(path, HW_EXIT_UNKNOWN, 0, 0, 0, &error))
         hw_say("%s", error.message);
 }
 

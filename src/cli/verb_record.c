@@ -21,6 +21,7 @@
 #include "allocators/observe.h"
 #include "cli/file_service.h"
 #include "cli/launch.h"
+#include "cli/memory_limits.h"
 #include "cli/options.h"
 #include "cli/output_name.h"
 #include "base/preload.h"
@@ -49,6 +50,7 @@ struct record {
     struct hw_view_arguments names;                                         /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth, exit_code, leaks; /* 0: not given */
     uint64_t contents_peak;
+    uint64_t dump_at; /* percent */
     uint64_t requests; /* to Valgrind: 1 observed, 2 also answered */
     char **command;
     /* as found */
@@ -60,6 +62,8 @@ struct record {
     struct hw_preload preload;
     struct hw_launch launch;
     struct hw_file_service service;
+    struct hw_memory_limits limits;
+    uint32_t oom_kills; /* during the run */
 };
 
 static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
@@ -105,6 +109,9 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "      --pinned          at the end and in dumps, record which blocks keep\n"
                            "                        pages resident that are mostly free; see them\n"
                            "                        with heapwise report --section pinned\n"
+                           "      --dump-at=N%      write a dump when memory passes N percent of its\n"
+                           "                        limit: of the cgroup (memory.max, memory.high), of\n"
+                           "                        ulimit -v or ulimit -d\n"
                            "      --valgrind-requests[=answer]\n"
                            "                        record blocks of the program's own allocators that it\n"
                            "                        announces to Valgrind. answer: if the program\n"
@@ -183,6 +190,16 @@ static bool take_contents_peak(void *bytes, const char *text, const struct hw_op
            hw_option_needs(option, text, "a number of bytes, such as 64M");
 }
 
+static bool take_dump_at(void *percent, const char *text, const struct hw_option *option)
+{
+    char digits[3];
+    const size_t length = strcspn(text, "%");
+    snprintf(digits, sizeof digits, "%.*s", (int)length, text);
+    return (length < sizeof digits && (!text[length] || !text[length + 1]) &&
+            hw_parse_number(digits, 1, 99, percent)) ||
+           hw_option_needs(option, text, "a share of the limit from 1%% to 99%%, such as 90%%");
+}
+
 static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("output", 'o', struct record, output),
     HW_OPTION_FLAG("force", 'f', struct record, force),
@@ -211,6 +228,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_KEPT("contents-peak", 0, take_contents_peak, uint64_t, struct record, contents_peak),
     HW_OPTION_FLAG("no-samples", 0, struct record, no_samples),
     HW_OPTION_FLAG("pinned", 0, struct record, pinned),
+    HW_OPTION_KEPT("dump-at", 0, take_dump_at, uint64_t, struct record, dump_at),
     {.name = "valgrind-requests",
      .value = optional_argument,
      .take = take_requests,
@@ -337,6 +355,8 @@ static char *make_options(const struct record *record)
                 !record->no_samples, record->contents_peak);
     if (record->pinned)
         fputs(":pinned=1", out);
+    if (record->dump_at)
+        fprintf(out, ":dump-at=%" PRIu64, record->dump_at);
     if (record->requests)
         fprintf(out, ":valgrind-requests=%d", (int)record->requests);
     if (record->paused)
@@ -405,6 +425,10 @@ static int prepare(struct record *record, struct hw_error *error)
 static int run(struct record *record, struct hw_error *error)
 {
     hw_file_service_start(&record->service, record->name.pattern, record->session);
+    hw_memory_limits_begin(&record->limits);
+    if (record->dump_at && !record->quiet && !hw_memory_limits_any(&record->limits))
+        hw_say("--dump-at: memory has no limit here (memory.max or memory.high of the cgroup, ulimit -v, ulimit -d); a "
+               "dump is only written if it gets one");
     char *options = make_options(record);
     char **environment = options ? hw_environment_new(&record->preload, options, error) : NULL;
     free(options);
@@ -515,7 +539,7 @@ static bool close_profile(const struct record *record, const struct hw_session *
         alone &= session->files[i].process.pid == file->process.pid;
     struct hw_error error = {""};
     if (hw_profile_close(file->path, kind, kind == HW_EXIT_EXEC ? 0 : record->launch.exit_value,
-                         alone ? record->launch.peak_rss_bytes : 0, &error))
+                         alone ? record->launch.peak_rss_bytes : 0, record->oom_kills, &error))
         return true;
     if (is_main)
         hw_say("%s", error.message);
@@ -749,6 +773,9 @@ static void say_result(const struct record *record, const struct hw_session *ses
         return;
     if (main_file)
         say_totals(main_file->path, record);
+    if (record->oom_kills)
+        hw_say("out of memory: the kernel ended %" PRIu32 " process%s of this cgroup during the run", record->oom_kills,
+               record->oom_kills == 1 ? "" : "es");
     if (main_file && main_file->process.exit_kind == HW_EXIT_EXEC && !record->service.problems)
         hw_say("%s executed another program that was not recorded; possible reasons: the environment (LD_PRELOAD) was "
                "cleared, or that program is statically linked or set-user-id",
@@ -782,6 +809,7 @@ static void conclude(struct record *record)
 {
     struct hw_session session;
     hw_file_service_stop(&record->service);
+    record->oom_kills = hw_memory_limits_kills(&record->limits);
     hw_session_find(&session, record->name.wildcard, record->session);
     const struct hw_session_file *main_file = hw_session_main(&session, record->launch.pid);
     for (size_t i = 0; i < session.count; i++)

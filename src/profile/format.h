@@ -188,7 +188,9 @@ struct hw_process_info {
     uint32_t counting, periods; /* enum hw_counting_state; how many began */
     uint32_t period_request, period_answer;
     int32_t period_result; /* enum hw_period_result, -errno, or N: the period before was written to NAME.dumpN.hwprof */
-    uint32_t reserved0;
+    /* With exit_kind HW_EXIT_UNKNOWN or signal 9: how many processes of its cgroup the kernel's OOM killer ended during
+     * the run; 0: none, or it is not known. */
+    uint32_t oom_kills;
 };
 
 #define HW_PROCESS_LEAST offsetof(struct hw_process_info, counting) /* bytes of it in older files */
@@ -567,6 +569,7 @@ enum hw_note_code {
     HW_NOTE_NO_EVENTS = 20,   /* the processor's events during operations could not be counted: text says why */
     HW_NOTE_LEFT = 21,        /* calls of the allocator that were left by a jump (count): each may be counted in part */
     HW_NOTE_BARS_LOST = 22,   /* entries of MIBS (count) for which there was no room in SIZE_BARS or LIFETIME_BARS */
+    HW_NOTE_DUMP_AT = 23,     /* nothing is lost: memory passed a share of its limit, and a dump was written (dump-at) */
 };
 
 struct hw_note {

@@ -594,8 +594,9 @@ uint64_t hw_profile_counted_from_ns(const struct hw_profile *profile);
 
 /* Right after the process has ended: records how (exit code or signal) and when in the file of a process that could not
  * do so itself, cuts off the unused tail, and seals it. Used by `heapwise record`. False with ERROR on failure. A file
- * that is sealed already only gets the exit status if it has none. */
-bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes,
+ * that is sealed already only gets the exit status if it has none. OOM_KILLS: of its cgroup during the run; only kept
+ * where the OOM killer may have ended this process. */
+bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes, uint32_t oom_kills,
                       struct hw_error *error);
 
 /* What a process needs now, as the kernel says; 0: not known. */

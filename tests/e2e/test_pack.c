@@ -181,7 +181,7 @@ static void test_record(void **state)
     free_list(left);
 
     /* Closing it again changes nothing: the exit status is known. */
-    assert_true(hw_profile_close(file, HW_EXIT_SIGNAL, 9, 0, &error));
+    assert_true(hw_profile_close(file, HW_EXIT_SIGNAL, 9, 0, 0, &error));
     struct hw_profile *profile = hw_profile_read(file, &error);
     assert_non_null(profile);
     assert_int_equal(profile->process.exit_kind, HW_EXIT_CODE);

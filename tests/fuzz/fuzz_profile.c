@@ -239,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     look_up(file.path);
     read_live(file.path);
     merge(file.path);
-    if (hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, NULL))
+    if (hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, 0, NULL))
         read_and_use(file.path);
     close(file.fd);
     return 0;

@@ -4,6 +4,7 @@
 #include "profile/container/container.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +20,7 @@ struct closing {
     enum hw_exit_kind kind;
     int value;
     uint64_t peak_rss_bytes;
+    uint32_t oom_kills;
     struct hw_error *error;
 };
 
@@ -98,6 +100,8 @@ static bool write_process(struct closing *closing)
             end_now(process);
         process->exit_kind = (uint32_t)closing->kind;
         process->exit_value = closing->kind == HW_EXIT_UNKNOWN ? 0 : closing->value;
+        if (closing->kind == HW_EXIT_UNKNOWN || (closing->kind == HW_EXIT_SIGNAL && closing->value == SIGKILL))
+            process->oom_kills = closing->oom_kills;
     }
     if (process->exit_kind != HW_EXIT_UNKNOWN)
         header->flags |= HW_FILE_EXITED;
@@ -191,7 +195,7 @@ static bool close_checked(struct closing *closing)
     return true;
 }
 
-bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes,
+bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint64_t peak_rss_bytes, uint32_t oom_kills,
                       struct hw_error *error)
 {
     struct hw_arena arena = {0};
@@ -201,6 +205,7 @@ bool hw_profile_close(const char *path, enum hw_exit_kind kind, int value, uint6
         .kind = kind,
         .value = value,
         .peak_rss_bytes = peak_rss_bytes,
+        .oom_kills = oom_kills,
         .error = error,
     };
     closing.container.fd = hw_container_open(path, true, error);

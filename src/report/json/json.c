@@ -103,7 +103,10 @@ static json_t *exit_value(struct json_writer *writer)
         return json_pack("{s:b}", "detached", 1);
     if (process->exit_kind != HW_EXIT_CODE && process->exit_kind != HW_EXIT_SIGNAL)
         return json_null();
-    return json_pack("{s:i}", keys[process->exit_kind], (int)process->exit_value);
+    json_t *object = json_pack("{s:i}", keys[process->exit_kind], (int)process->exit_value);
+    if (process->oom_kills)
+        set_count(writer, object, "oom_kills", process->oom_kills);
+    return object;
 }
 
 /* A process that was started with --paused. */

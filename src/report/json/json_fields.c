@@ -245,7 +245,7 @@ void hw_json_findings(struct json_writer *writer)
     struct hw_advice words = {0};
     const struct hw_profile *profile = writer->view->profile;
     if (!profile->fields.counted && !profile->access_counted && !profile->accesses_sampled && !profile->content_search &&
-        !profile->heap_pages)
+        !profile->heap_pages && !analysis->finding_count)
         return;
     print_key(writer, "findings");
     fputc('[', writer->stream);

@@ -39,6 +39,18 @@ static const uint64_t access_sections = 1ull << HW_REPORT_ACCESS | LIST(HW_SORT_
 
 /* ---- summary ---- */
 
+/* Why it was written, if the runtime noted it: the latest such note. */
+static void describe_dump(const struct hw_profile *profile, struct hw_buffer *out)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < profile->note_count; i++)
+        if (profile->notes[i].code == HW_NOTE_DUMP_AT)
+            why = hw_profile_string(profile, profile->notes[i].text);
+    hw_buffer_add(out, "dumped while it was running");
+    if (why)
+        hw_buffer_add(out, "; %s", why);
+}
+
 static void describe_end(const struct hw_profile *profile, struct hw_buffer *out)
 {
     const struct hw_process_info *process = &profile->process;
@@ -46,7 +58,8 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
     if (process->exit_kind == HW_EXIT_CODE)
         hw_buffer_add(out, "ended with exit code %d", process->exit_value);
     else if (process->exit_kind == HW_EXIT_SIGNAL && signal)
-        hw_buffer_add(out, "killed by signal %d (SIG%s)", process->exit_value, signal);
+        hw_buffer_add(out, "killed by signal %d (SIG%s)%s", process->exit_value, signal,
+                      process->oom_kills ? ": out of memory (the kernel's OOM killer)" : "");
     else if (process->exit_kind == HW_EXIT_SIGNAL)
         hw_buffer_add(out, "killed by signal %d", process->exit_value);
     else if (process->exit_kind == HW_EXIT_EXEC)
@@ -54,7 +67,7 @@ static void describe_end(const struct hw_profile *profile, struct hw_buffer *out
     else if (process->exit_kind == HW_EXIT_DETACHED)
         hw_buffer_add(out, "until heapwise detach; the process continued");
     else if (process->flags & HW_PROCESS_DUMP)
-        hw_buffer_add(out, "dumped while it was running");
+        describe_dump(profile, out);
     else if (profile->running)
         hw_buffer_add(out, "still running");
     else

@@ -26,7 +26,7 @@ static const uint8_t list_of_finding[HW_FINDING_KINDS] = {
     [HW_FINDING_FALSE_SHARING] = HW_SORT_SHARING,  [HW_FINDING_SHARED_WRITES] = HW_SORT_SHARING,
     [HW_FINDING_COPIES] = HW_SORT_PEAK,            [HW_FINDING_ZEROS] = HW_SORT_PEAK,
     [HW_FINDING_ENDS] = HW_SORT_PEAK,              [HW_FINDING_UNWRITTEN] = HW_SORT_PEAK,
-    [HW_FINDING_PINNED] = HW_SORT_LEAKED,
+    [HW_FINDING_PINNED] = HW_SORT_LEAKED,          [HW_FINDING_OUT_OF_MEMORY] = HW_SORT_LEAKED,
 };
 
 /* A part of what was live at the peak that was never freed, though the process had time to. */

@@ -8,24 +8,25 @@
 #define USUAL_FINDINGS 5
 #define BRIEF_FINDINGS 3
 
-/* "allocated by new_node (tree.c:17)", of the greatest context; nothing when the stack is not known. */
+/* "Allocated by new_node (tree.c:17).", of the greatest context; nothing when the stack is not known. */
 static void add_allocator(struct hw_text *text, const struct hw_finding *finding, struct hw_buffer *out)
 {
     const struct hw_view *view = text->view;
     const struct hw_view_context *greatest = NULL;
     for (size_t i = 0; i < finding->context_count; i++) {
         const struct hw_view_context *context = &view->contexts[finding->contexts[i]];
-        if (!greatest || context->sum.bytes > greatest->sum.bytes)
+        if (!greatest || (finding->kind != HW_FINDING_OUT_OF_MEMORY && context->sum.bytes > greatest->sum.bytes))
             greatest = context;
     }
     if (!greatest || !hw_text_load(text, greatest->sum.leaf))
         return;
     const struct hw_view_frame *frame = &text->stack.frames[text->fold.headline];
     const char *place = hw_text_place(text, frame);
-    hw_buffer_add(out, " Allocated by %s", hw_text_function(text, frame, 48));
+    const bool end = finding->kind == HW_FINDING_OUT_OF_MEMORY;
+    hw_buffer_add(out, "%s by %s", end ? " Most of what was live then was allocated" : " Allocated", hw_text_function(text, frame, 48));
     if (*place)
         hw_buffer_add(out, " (%s)", place);
-    if (finding->context_count > 1)
+    if (finding->context_count > 1 && !end)
         hw_buffer_add(out, " and %s", HW_OF(finding->context_count - 1, "other place"));
     hw_buffer_add(out, ".");
 }
@@ -56,7 +57,7 @@ static void print_finding(struct hw_text *text, size_t rank, const struct hw_fin
         page, HW_NAME, "%s",
         hw_page_cut(page, &text->line, hw_buffer_text(&words->title), text->options->full ? 4096 : page->width - 5));
     fputc('\n', page->stream);
-    if (text->options->brief) {
+    if (text->options->brief && finding->kind != HW_FINDING_OUT_OF_MEMORY) {
         hw_text_gain(text, words);
         return;
     }

@@ -475,6 +475,64 @@ static void say_pinned(const struct words *words)
     hw_buffer_add(&words->out->what, "%s", arenas[i].advice);
 }
 
+/* ---- the end ---- */
+
+/* "In the last 2.1 s live memory grew from 12.0 MiB to 45.0 MiB": since it was last half of that, or from the start. */
+static void add_growth(const struct words *words)
+{
+    const struct hw_profile *profile = words->view->profile;
+    const bool utf8 = words->clean != HW_CLEAN_ASCII;
+    struct hw_buffer *why = &words->out->why;
+    size_t from = profile->timeline_count ? profile->timeline_count - 1 : 0;
+    if (!from)
+        return;
+    const struct hw_profile_point *last = &profile->timeline[from];
+    while (from && profile->timeline[from].live_bytes > last->live_bytes / 2)
+        from--;
+    const struct hw_profile_point *first = &profile->timeline[from];
+    if (last->live_bytes <= first->live_bytes || last->time_ns <= first->time_ns)
+        return;
+    hw_buffer_add(why, "In the last %s that were recorded, live memory grew from %s to %s",
+                  HW_NS(last->time_ns - first->time_ns, utf8), HW_BYTES(hw_not_negative(first->live_bytes)),
+                  HW_BYTES(hw_not_negative(last->live_bytes)));
+    if (first->rss_bytes && last->rss_bytes > first->rss_bytes)
+        hw_buffer_add(why, " (resident memory from %s to %s)", HW_BYTES(first->rss_bytes), HW_BYTES(last->rss_bytes));
+    hw_buffer_add(why, ". ");
+}
+
+static void say_out_of_memory(const struct words *words)
+{
+    const struct hw_finding *finding = words->finding;
+    const struct hw_profile *profile = words->view->profile;
+    const struct hw_process_info *process = &profile->process;
+    struct hw_buffer *title = &words->out->title, *why = &words->out->why;
+    const char *passed = NULL;
+    for (size_t i = 0; i < profile->note_count; i++)
+        if (profile->notes[i].code == HW_NOTE_DUMP_AT)
+            passed = hw_profile_string(profile, profile->notes[i].text);
+    hw_buffer_add(title, finding->certain ? "Out of memory: the kernel's OOM killer ended the process"
+                                          : "The process may have run out of memory: its end was not recorded");
+    if (process->oom_kills)
+        hw_buffer_add(why, "The kernel ended %" PRIu32 " process%s of its cgroup for lack of memory during the run%s. ",
+                      process->oom_kills, process->oom_kills == 1 ? "" : "es",
+                      finding->certain ? ", and signal 9 ended this one" : "");
+    else
+        hw_buffer_add(why, "Nobody saw how it ended: `heapwise record`, if it was used, may have been killed with it "
+                           "(memory.oom.group, or the end of a container). ");
+    if (finding->whole)
+        hw_buffer_add(why, "When that was last measured, the cgroup had %s, with a limit of %s. ",
+                      HW_BYTES(finding->part), HW_BYTES(finding->whole));
+    if (passed) {
+        hw_buffer_add(why, "Before, ");
+        hw_buffer_clean(why, passed, words->clean);
+        hw_buffer_add(why, ". ");
+    }
+    add_growth(words);
+    hw_buffer_add(&words->out->what, passed ? "Compare with the dump that was written then: heapwise diff DUMP FILE. "
+                                            : "Have a dump before the next time: heapwise record --dump-at=90%%. ");
+    hw_buffer_add(&words->out->what, "The moments before: heapwise report --section timeline FILE.");
+}
+
 /* ---- the whole ---- */
 
 /* " in new_node": the function that allocates, where there is one context. */
@@ -509,6 +567,7 @@ void hw_finding_words(const struct hw_view *view, const struct hw_analysis *anal
         [HW_FINDING_ENDS] = say_ends,
         [HW_FINDING_UNWRITTEN] = say_unwritten,
         [HW_FINDING_PINNED] = say_pinned,
+        [HW_FINDING_OUT_OF_MEMORY] = say_out_of_memory,
     };
     const struct words all = {view,    analysis,
                               finding, finding->structure == SIZE_MAX ? NULL : &analysis->structs[finding->structure],

@@ -54,6 +54,7 @@ static const struct {
     {HW_NOTE_BARS_LOST, "bars-lost",
      "There was no room for all bars of the distributions of sizes and lifetimes: these blocks are shown as not known",
      true},
+    {HW_NOTE_DUMP_AT, "dump-at", NULL, false},
     {HW_NOTE_OTHER, "other", "Note of the runtime", true},
 };
 

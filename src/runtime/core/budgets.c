@@ -41,6 +41,8 @@ static const struct {
     [HW_BUDGET_LEDGER_LEFT] = {100, 8, 20, 0},
     /* contents.c: walks over what blocks hold near the peak, each pays for the time until the next. */
     [HW_BUDGET_CONTENTS] = {10, 0, 0, 0},
+    /* dump_at.c: how near memory is to its limits. */
+    [HW_BUDGET_LIMITS] = {200, 0, 0, 0},
 };
 
 uint64_t hw_budget_limit(enum hw_budget budget, uint64_t time, uint64_t ms)

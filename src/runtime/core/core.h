@@ -96,6 +96,8 @@ struct hw_options {
     uint64_t sample_period;    /* accesses from one sample of the processor's to the next; 0: by sample_accesses */
     char event_sources[1024];  /* where the kernel describes what events there are; empty: the usual directory */
     uint64_t dump_interval_ns; /* 0: no periodic dumps */
+    uint32_t dump_at;          /* percent of a limit of memory; 0: none */
+    char cgroup_from[1024];    /* a directory instead of /proc/self, where the cgroup is looked up; empty: that */
     uint32_t windows;          /* 1: fields that are used together are sampled (field_windows.c) */
     uint32_t dump_signal;      /* HW_NONE: not given; 0: none */
     uint32_t words_period_ms;  /* 4-byte granules: from one scan of the shadow to the next */

@@ -461,6 +461,7 @@ void hw_dump_killed(int number, const void *context)
 void hw_dump_start(void)
 {
     dump.next_ns = hw_clock_monotonic_ns() + hw_options.dump_interval_ns;
+    hw_dump_at_start();
     hw_signals_start();
 }
 
@@ -474,9 +475,12 @@ void hw_dump_fork(void)
 
 uint64_t hw_dump_due_tick(uint64_t tick)
 {
+    if (hw_dump_at_due(tick))
+        __atomic_store_n(&dump.pending, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST))
         return tick + RETRY_TICKS;
-    const uint64_t soon = hw_options.contents && hw_options.contents_peak ? tick + RETRY_TICKS : UINT64_MAX;
+    const uint64_t soon =
+        hw_options.contents && hw_options.contents_peak ? tick + RETRY_TICKS : hw_dump_at_next();
     if (!hw_options.dump_interval_ns)
         return soon;
     uint64_t now = hw_clock_monotonic_ns();

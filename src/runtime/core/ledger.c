@@ -5,6 +5,7 @@
  * have several parts: what is resident of each is counted by mincore, and the sum is what the kernel says. What nobody
  * has been seen to map, and has no mark of an allocator, is reported as that. Everything here happens under the
  * runtime's lock. */
+#include "base/cgroup.h"
 #include "runtime/allocator/places.h"
 #include "runtime/core/budgets.h"
 #include "runtime/core/core.h"
@@ -26,7 +27,6 @@
 #define TIMES_MOST 64u
 #define ARENA      (64ul << 20) /* glibc's heaps of other arenas than the first are aligned to that */
 #define STACK_ROOM (16ul << 10) /* from a thread pointer to the end of its stack, at most */
-#define NEVER_MOST (1ul << 60)  /* limits of cgroups from here on are none */
 
 /* ---- rows ---- */
 
@@ -473,102 +473,15 @@ static bool take_line(void *closure, const char *line)
 
 /* ---- beside RSS ---- */
 
-static struct {
-    bool tried;
-    char directory[1024]; /* of the memory controller; empty: there is none */
-    bool second;          /* cgroup v2 */
-    char group[512];      /* of the process, as /proc/self/cgroup has it */
-} cgroup;
-
-/* "0::/path" (v2), "4:memory:/path" (v1), which is preferred: where both are there, memory is v1's. */
-static bool take_group(void *closure, const char *line)
-{
-    (void)closure;
-    const char *second = hw_starts_with(line, "0::") ? line + 3 : NULL, *c = line;
-    while (*c && *c != ':')
-        c++;
-    const char *first = hw_starts_with(c, ":memory:") ? c + 8 : NULL;
-    if (!first && !second)
-        return true;
-    if (second && cgroup.group[0])
-        return true;
-    cgroup.second = !first;
-    hw_text_join(cgroup.group, sizeof cgroup.group, first ? first : second);
-    return true;
-}
-
-static bool contains_word(const char *text, const char *word)
-{
-    for (; *text; text++)
-        if (hw_starts_with(text, word))
-            return true;
-    return false;
-}
-
-static size_t field_length(const char *text)
-{
-    size_t length = 0;
-    while (text[length] && text[length] != ' ')
-        length++;
-    return length;
-}
-
-/* "31 23 0:28 ROOT MOUNT_POINT options … - TYPE source options" */
-static bool take_mount(void *closure, const char *line)
-{
-    (void)closure;
-    const char *root = hw_skip_fields(line, 3), *point = hw_skip_fields(line, 4), *type = point;
-    while (*type && !hw_starts_with(type, " - "))
-        type++;
-    if (!*type || !hw_starts_with(type + 3, cgroup.second ? "cgroup2 " : "cgroup ") ||
-        (!cgroup.second && !contains_word(hw_skip_fields(type + 3, 2), "memory")))
-        return true;
-    const size_t root_length = field_length(root), point_length = field_length(point);
-    const char *rest = cgroup.group;
-    if (root_length > 1) { /* a part of the tree is mounted, as in containers */
-        size_t i = 0;
-        while (i < root_length && rest[i] == root[i])
-            i++;
-        rest = i == root_length ? rest + i : "";
-    }
-    char at[1024];
-    struct hw_text text;
-    hw_text_init(&text, at, sizeof at);
-    for (size_t i = 0; i < point_length; i++)
-        hw_text_char(&text, point[i]);
-    hw_text_string(&text, rest);
-    hw_text_join(cgroup.directory, sizeof cgroup.directory, at);
-    return false;
-}
-
-static bool read_cgroup(const char *name, uint64_t *value)
-{
-    char path[1100], text[64];
-    hw_text_join(path, sizeof path, cgroup.directory, "/", name);
-    const long got = hw_read_file(path, text, sizeof text);
-    const char *cursor = text;
-    if (got <= 0)
-        return false;
-    *value = hw_starts_with(text, "max") ? NEVER_MOST : hw_parse_u64(&cursor, 10);
-    return true;
-}
-
 static void add_cgroup(struct hw_memory_breakdown *out)
 {
-    if (!cgroup.tried) {
-        cgroup.tried = true;
-        hw_lines_each("/proc/self/cgroup", take_group, NULL);
-        if (cgroup.group[0])
-            hw_lines_each("/proc/self/mountinfo", take_mount, NULL);
-    }
-    if (!cgroup.directory[0] || !read_cgroup(cgroup.second ? "memory.current" : "memory.usage_in_bytes", &out->cgroup))
+    struct hw_cgroup_memory memory;
+    if (!hw_limits_cgroup(100, &memory))
         return;
-    out->known |= HW_MEMORY_CGROUP;
-    if (read_cgroup(cgroup.second ? "memory.peak" : "memory.max_usage_in_bytes", &out->cgroup_peak))
-        out->known |= HW_MEMORY_CGROUP_PEAK;
-    read_cgroup(cgroup.second ? "memory.max" : "memory.limit_in_bytes", &out->cgroup_limit);
-    if (out->cgroup_limit >= NEVER_MOST)
-        out->cgroup_limit = 0;
+    out->known |= HW_MEMORY_CGROUP | (memory.peak ? HW_MEMORY_CGROUP_PEAK : 0);
+    out->cgroup = memory.bytes;
+    out->cgroup_peak = memory.peak;
+    out->cgroup_limit = memory.limit;
 }
 
 static void add_page_tables(struct hw_memory_breakdown *out)

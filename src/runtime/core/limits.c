@@ -117,6 +117,17 @@ bool hw_limits_make_way(void)
     return space.set && same(&now, &space.given) ? space.found : widen_found(&now);
 }
 
+bool hw_limits_space(uint64_t *limit, uint64_t *own)
+{
+    struct limit now;
+    if (hw_prlimit(0, RLIMIT_AS_, 0, &now) != 0 || now.soft == ~0ull)
+        return false;
+    const bool widened = space.set && same(&now, &space.given);
+    *limit = widened ? space.asked.soft : now.soft;
+    *own = now.soft - *limit;
+    return *limit != ~0ull;
+}
+
 /* Files may become no larger than LIMIT from now on: the last opportunity to enlarge the profile. Programs that are
  * about to give up system calls begin with that. */
 static void before_file_limit(const struct limit *limit)

@@ -236,25 +236,7 @@ bool hw_address_space_limited(void)
 void hw_lines_each(const char *path, bool (*each)(void *closure, const char *line), void *closure)
 {
     static char buffer[8192]; /* under the lock */
-    int fd = hw_open(path, O_RDONLY, 0);
-    bool goes_on = fd >= 0;
-    size_t kept = 0;
-    for (long n; goes_on && (n = hw_sys(SYS_read, fd, buffer + kept, sizeof buffer - 1 - kept)) > 0;) {
-        size_t filled = kept + (size_t)n, line = 0;
-        for (size_t i = kept; i < filled && goes_on; i++)
-            if (buffer[i] == '\n') {
-                buffer[i] = 0;
-                goes_on = each(closure, buffer + line);
-                line = i + 1;
-            }
-        kept = filled - line;
-        if (kept >= sizeof buffer - 1)
-            kept = 0; /* a line longer than the buffer: nothing that is needed */
-        for (size_t i = 0; i < kept; i++)
-            buffer[i] = buffer[line + i];
-    }
-    if (fd >= 0)
-        hw_close(fd);
+    hw_lines_in(path, buffer, sizeof buffer, each, closure);
 }
 
 typedef void area_visitor(const struct hw_area *area);

@@ -86,7 +86,23 @@ uint64_t hw_memory_peak_rss_in(char *buffer, size_t size); /* for small stacks: 
 /* Whether a debugger or tracer is attached to the calling thread. BUFFER: 2 KiB. */
 bool hw_is_traced(char *buffer, size_t size);
 
+/* ---- dump_at.c: dump-at=PERCENT ---- */
+
+/* Memory of the cgroup and its limit; FROM: see hw_cgroup_read. False: not known. Lock held. */
+struct hw_cgroup_memory;
+bool hw_limits_cgroup(unsigned from, struct hw_cgroup_memory *memory);
+/* At the start, in a forked child and at a reset. */
+void hw_dump_at_start(void);
+/* Reads memory and limits, if that is due. True: a limit has been passed, a dump is to be written. Lock held. */
+bool hw_dump_at_due(uint64_t tick);
+/* The tick of the next reading; UINT64_MAX: none. */
+uint64_t hw_dump_at_next(void);
+
 /* ---- limits.c ---- */
+
+/* The limit of address space as the program has it, and by how much it was widened for the runtime's reservations. False:
+ * there is none. */
+bool hw_limits_space(uint64_t *limit, uint64_t *own);
 
 /* A mapping has failed, perhaps for a limit of address space that was set unseen. True: it is to
  * be tried again. */

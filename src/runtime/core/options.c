@@ -90,6 +90,9 @@ static const struct option {
     {"block-table", OPTION_U32, &hw_options.block_table, NULL},
     {"dump-interval", OPTION_SECONDS, &hw_options.dump_interval_ns,
      "seconds (also 0.5) between dumps NAME.dumpN.hwprof; 0: none"},
+    {"dump-at", OPTION_U32, &hw_options.dump_at,
+     "percent: dump when memory passes that share of its limit (cgroup, ulimit -v, ulimit -d); 0: no"},
+    {"cgroup-from", OPTION_TEXT, hw_options.cgroup_from, NULL},
     {"dump-signal", OPTION_U32, &hw_options.dump_signal,
      "signal that requests a dump; 0: none (62 when accesses are counted)"},
     {"windows", OPTION_U32, &hw_options.windows, "0: do not sample which fields are used at nearly the same time"},
@@ -257,6 +260,8 @@ void hw_options_read(void)
         hw_options.words_period_ms = 20;
     if (hw_options.depth < 1 || hw_options.depth > HW_DEPTH_MAX)
         hw_options.depth = HW_DEPTH_MAX;
+    if (hw_options.dump_at > 99)
+        hw_options.dump_at = 99;
     if (hw_options.sample_accesses > 1000)
         hw_options.sample_accesses = 1000;
 }

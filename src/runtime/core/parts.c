@@ -12,6 +12,7 @@
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
 #include "runtime/core/mappings.h"
+#include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 #include "runtime/core/thread_list.h"
 #include "runtime/core/threads.h"
@@ -164,7 +165,7 @@ static const struct part parts[] = {
     {.name = "visitors", .start = hw_visit_start, .forget = hw_visit_fork, .fork = hw_visit_start},
     {.name = "periods", .start = hw_periods_start, .fork = hw_periods_fork},
     /* Last: from now on signals may ask for a dump, or for a period to begin. */
-    {.name = "dumps", .start = hw_dump_start, .forget = hw_dump_fork, .fork = hw_dump_start},
+    {.name = "dumps", .start = hw_dump_start, .forget = hw_dump_fork, .fork = hw_dump_start, .reset = hw_dump_at_start},
 };
 
 enum { COUNT = sizeof parts / sizeof *parts };

@@ -40,11 +40,11 @@ static void expect_refusal(const struct image *image, const char *part)
 {
     struct hw_error error = {.message = ""};
     struct memory_file file = memory_file(image->bytes, image->size);
-    assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 1, 0, &error));
+    assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 1, 0, 0, &error));
     if (!strstr(error.message, part))
         fail_msg("'%s' is not in: %s", part, error.message);
     assert_true(is_unchanged(&file, image));
-    assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 1, 0, NULL));
+    assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 1, 0, 0, NULL));
     close(file.fd);
 }
 
@@ -55,7 +55,7 @@ static void test_killed(void **state)
     size_t last = image_section(&sample.image, sample.mibs)->offset;
     struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
     assert_int_equal(ftruncate(file.fd, (off_t)sample.image.size + 12345), 0); /* grown, not yet in use */
-    assert_true(hw_profile_close(file.path, HW_EXIT_SIGNAL, SIGKILL, 3 << 20, NULL));
+    assert_true(hw_profile_close(file.path, HW_EXIT_SIGNAL, SIGKILL, 3 << 20, 0, NULL));
     assert_int_equal(size_of(&file), last + HW_FILE_PAGE); /* three pages of room, 1024 bytes used */
     struct hw_profile *profile = read_good(&file);
     assert_true(profile->sealed);
@@ -84,7 +84,7 @@ static void test_chained_directories(void **state)
         image_add(image, 900 + i, 1, "of a newer version", 18, 0);
     }
     struct memory_file file = memory_file(image->bytes, image->size);
-    assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 7, 0, NULL));
+    assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 7, 0, 0, NULL));
     struct hw_process_info *process = image_data(image, sample.process);
     process->exit_kind = HW_EXIT_CODE;
     process->exit_value = 7;
@@ -100,14 +100,14 @@ static void test_unknown_exit(void **state)
 {
     struct sample sample = sample_new();
     struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
-    assert_true(hw_profile_close(file.path, HW_EXIT_UNKNOWN, 0, 0, NULL));
+    assert_true(hw_profile_close(file.path, HW_EXIT_UNKNOWN, 0, 0, 0, NULL));
     struct hw_profile *profile = read_good(&file);
     assert_true(profile->sealed);
     assert_false(profile->header.flags & HW_FILE_EXITED);
     assert_int_equal(profile->process.peak_rss_bytes, 1 << 20); /* never lowered */
     hw_profile_free(profile);
     /* Known later after all. */
-    assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 3, 0, NULL));
+    assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 3, 0, 0, NULL));
     profile = read_good(&file);
     assert_true(profile->header.flags & HW_FILE_EXITED);
     assert_int_equal(profile->process.exit_value, 3);
@@ -127,7 +127,7 @@ static void test_sealed_already(void **state)
         image_header(&sample.image)->flags |= HW_FILE_EXITED;
         image_seal(&sample.image);
         struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
-        assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 9, 0, NULL));
+        assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 9, 0, 0, NULL));
         assert_true(is_unchanged(&file, &sample.image));
         close(file.fd);
         image_free(&sample.image);
@@ -141,7 +141,7 @@ static void test_damage_stays_visible(void **state)
     image_seal(&sample.image);
     ((struct hw_mib *)image_data(&sample.image, sample.mibs))->bytes++;
     struct memory_file file = memory_file(sample.image.bytes, sample.image.size);
-    assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 1, 0, NULL));
+    assert_true(hw_profile_close(file.path, HW_EXIT_CODE, 1, 0, 0, NULL));
     struct hw_profile *profile = hw_profile_read(file.path, NULL);
     assert_non_null(profile);
     assert_int_equal(profile->problem_count, 1);
@@ -157,9 +157,9 @@ static void test_damage_stays_visible(void **state)
 static void test_refusals(void **state)
 {
     struct hw_error error = {.message = ""};
-    assert_false(hw_profile_close("/nonexistent/file", HW_EXIT_CODE, 0, 0, &error));
+    assert_false(hw_profile_close("/nonexistent/file", HW_EXIT_CODE, 0, 0, 0, &error));
     assert_non_null(strstr(error.message, "No such file"));
-    assert_false(hw_profile_close("/dev/null", HW_EXIT_CODE, 0, 0, &error));
+    assert_false(hw_profile_close("/dev/null", HW_EXIT_CODE, 0, 0, 0, &error));
 
     struct image image = image_new();
     expect_refusal(&image, "only just started");
@@ -208,12 +208,12 @@ static void test_running(void **state)
     void *mapping = mmap(NULL, HW_FILE_PAGE, PROT_READ, MAP_SHARED, file.fd, 0);
     struct hw_error error = {.message = ""};
     assert_true(mapping != MAP_FAILED);
-    assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 0, 0, &error));
+    assert_false(hw_profile_close(file.path, HW_EXIT_CODE, 0, 0, 0, &error));
     assert_non_null(strstr(error.message, "still runs"));
     assert_true(is_unchanged(&file, &sample.image));
     /* It has replaced its program by exec and left the file behind. */
     munmap(mapping, HW_FILE_PAGE);
-    assert_true(hw_profile_close(file.path, HW_EXIT_EXEC, 0, 0, NULL));
+    assert_true(hw_profile_close(file.path, HW_EXIT_EXEC, 0, 0, 0, NULL));
     close(file.fd);
     image_free(&sample.image);
 }
@@ -229,7 +229,7 @@ static void test_unwritable(void **state)
     close(fd);
     chmod(path, 0400);
     if (access(path, W_OK) != 0) { /* root may write everything */
-        assert_false(hw_profile_close(path, HW_EXIT_CODE, 0, 0, &error));
+        assert_false(hw_profile_close(path, HW_EXIT_CODE, 0, 0, 0, &error));
         assert_non_null(strstr(error.message, "Permission denied"));
     }
     unlink(path);
@@ -255,7 +255,7 @@ static void test_random_damage(void **state)
         }
         struct memory_file file = memory_file(image.bytes, image.size);
         struct hw_error error = {.message = ""};
-        if (hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, &error)) {
+        if (hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, 0, &error)) {
             struct hw_profile *profile = hw_profile_read(file.path, &error);
             assert_true(profile ? profile->sealed : strlen(error.message) > 0);
             hw_profile_free(profile);

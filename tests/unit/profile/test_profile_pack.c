@@ -593,7 +593,7 @@ static void test_any_damage(void **state)
     }
     file = memory_file(bytes, used);
     assert_false(hw_profile_pack("/tmp/heapwise-no-such-file", 3, &error));
-    assert_true(hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, &error)); /* had no exit status */
+    assert_true(hw_profile_close(file.path, HW_EXIT_SIGNAL, 9, 0, 0, &error)); /* had no exit status */
     struct hw_profile *profile = hw_profile_read(file.path, &error);
     assert_non_null(profile);
     assert_int_equal(profile->process.exit_kind, HW_EXIT_SIGNAL);
