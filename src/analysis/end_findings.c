@@ -17,6 +17,15 @@ static bool noted(const struct hw_profile *profile)
     return false;
 }
 
+/* The latest RSS is read more often than the cgroup. */
+static uint64_t last_rss(const struct hw_profile *profile)
+{
+    for (size_t i = profile->timeline_count; i--;)
+        if (profile->timeline[i].rss_bytes)
+            return profile->timeline[i].rss_bytes;
+    return 0;
+}
+
 /* The latest reading of the cgroup that knows a limit, or NULL. */
 static const struct hw_memory_breakdown *last_reading(const struct hw_profile *profile)
 {
@@ -60,8 +69,9 @@ void hw_end_findings(struct hw_finder *finder)
         profile->process_lost || (!unknown && !killed))
         return;
     const struct hw_memory_breakdown *last = last_reading(profile);
-    const bool near = noted(profile) || (last && (double)last->cgroup >= NEAR * (double)last->cgroup_limit &&
-                                         (double)last->rss >= MOST * (double)last->cgroup_limit);
+    const double limit = last ? (double)last->cgroup_limit : 0, rss = (double)last_rss(profile);
+    const bool near = noted(profile) || (last && (rss >= NEAR * limit || ((double)last->cgroup >= NEAR * limit &&
+                                                                          (double)last->rss >= MOST * limit)));
     /* Where `heapwise record` lived to see the end, it has counted. */
     if (!process->oom_kills && (profile->sealed || !unknown || !near))
         return;

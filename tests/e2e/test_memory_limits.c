@@ -260,23 +260,37 @@ static const char *make_kernel_group(void)
     return "cgroups have no limit of memory here";
 }
 
-static void test_oom_killer(void **state)
+/* Skips the test where there is none. */
+static void need_kernel_group(void)
 {
 #ifdef __SANITIZE_ADDRESS__
     SKIP("AddressSanitizer's tools need more memory than the cgroup of the test has");
 #endif
-    const char *program = need_program("memory_limits"), *why = make_kernel_group();
+    const char *why = make_kernel_group();
     if (*why)
         SKIP("%s", why);
-    char *directory = make_directory(), *profile = join_path(directory, "p.hwprof"),
-         *dump = join_path(directory, "p.dump1.hwprof");
-    const char *const argv[] = {heapwise_path(), "record", "-o", profile, "--dump-at=80%", "--",
-                                program,         "grow",   "400", NULL};
-    struct run_result result = run(argv, &(struct run_options){.prepare = enter, .timeout_s = 200});
+}
+
+static struct run_result run_in_kernel_group(const char *const argv[], const char *const *environment)
+{
+    struct run_result result =
+        run(argv, &(struct run_options){.environment = environment, .prepare = enter, .timeout_s = 200});
     for (int i = 0; i < 1000 && rmdir(group_path) != 0; i++)
         usleep(10000); /* the last process is still leaving it */
     if (result.code == 0 && !strstr(result.err, "out of memory"))
         SKIP("cgroups have no limit of memory here"); /* it could not be entered, or the machine swaps */
+    return result;
+}
+
+static void test_oom_killer(void **state)
+{
+    const char *program = need_program("memory_limits");
+    need_kernel_group();
+    char *directory = make_directory(), *profile = join_path(directory, "p.hwprof"),
+         *dump = join_path(directory, "p.dump1.hwprof");
+    const char *const argv[] = {heapwise_path(), "record", "-o", profile, "--dump-at=80%", "--",
+                                program,         "grow",   "400", NULL};
+    struct run_result result = run_in_kernel_group(argv, NULL);
     assert_int_equal(result.code, 128 + SIGKILL);
     assert_non_null(strstr(result.err, "out of memory: the kernel ended 1 process of this cgroup"));
     json_t *report = load_report(profile, 0);
@@ -303,6 +317,28 @@ static void test_oom_killer(void **state)
     remove_directory(directory);
 }
 
+/* Nothing but the runtime is there. */
+static void test_oom_killer_not_seen(void **state)
+{
+    const char *program = need_program("memory_limits");
+    need_kernel_group();
+    struct group group = make_group(); /* of it, only the names */
+    char options[2048];
+    snprintf(options, sizeof options, "HEAPWISE_OPTIONS=output=%s", group.profile);
+    const char *const environment[] = {options, group.preload, NULL}, *const argv[] = {program, "grow", "400", NULL};
+    struct run_result result = run_in_kernel_group(argv, environment);
+    assert_int_equal(result.signal, SIGKILL);
+    json_t *report = load_report(group.profile, 0);
+    const json_t *finding = finding_of(report);
+    assert_non_null(finding);
+    assert_true(json_is_false(json_object_get(finding, "certain")));
+    assert_non_null(strstr(json_text(finding, "why"), "with a limit of 100.0 MiB"));
+    json_decref(report);
+    run_result_free(&result);
+    group_free(&group);
+}
+
 TEST_LIST(cmocka_unit_test(test_passes_twice), cmocka_unit_test(test_does_not_pass), cmocka_unit_test(test_end_not_seen),
           cmocka_unit_test(test_data), cmocka_unit_test(test_address_space), cmocka_unit_test(test_with_other_options),
-          cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_oom_killer))
+          cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_oom_killer),
+          cmocka_unit_test(test_oom_killer_not_seen))
