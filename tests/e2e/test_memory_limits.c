@@ -288,7 +288,7 @@ static void test_oom_killer(void **state)
     need_kernel_group();
     char *directory = make_directory(), *profile = join_path(directory, "p.hwprof"),
          *dump = join_path(directory, "p.dump1.hwprof");
-    const char *const argv[] = {heapwise_path(), "record", "-o", profile, "--dump-at=80%", "--",
+    const char *const argv[] = {heapwise_path(), "record", "-o", profile, "--dump-at=50%", "--",
                                 program,         "grow",   "400", NULL};
     struct run_result result = run_in_kernel_group(argv, NULL);
     assert_int_equal(result.code, 128 + SIGKILL);

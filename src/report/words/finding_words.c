@@ -511,13 +511,13 @@ static void say_out_of_memory(const struct words *words)
         if (profile->notes[i].code == HW_NOTE_DUMP_AT)
             passed = hw_profile_string(profile, profile->notes[i].text);
     hw_buffer_add(title, finding->certain ? "Out of memory: the kernel's OOM killer ended the process"
-                                          : "The process may have run out of memory: its end was not recorded");
+                                          : "The process may have run out of memory before its end");
     if (process->oom_kills)
         hw_buffer_add(why, "The kernel ended %" PRIu32 " process%s of its cgroup for lack of memory during the run%s. ",
                       process->oom_kills, process->oom_kills == 1 ? "" : "es",
                       finding->certain ? ", and signal 9 ended this one" : "");
     else
-        hw_buffer_add(why, "Nobody saw how it ended: `heapwise record`, if it was used, may have been killed with it "
+        hw_buffer_add(why, "How it ended was not recorded: `heapwise record`, if it was used, may have been killed with it "
                            "(memory.oom.group, or the end of a container). ");
     if (finding->whole)
         hw_buffer_add(why, "When that was last measured, the cgroup had %s, with a limit of %s. ",

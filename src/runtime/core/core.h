@@ -172,7 +172,7 @@ bool hw_dump_try_lock(hw_sigset *old);
 void hw_dump_start(void);
 void hw_dump_fork(void);
 /* The tick at which an event should look whether a periodic dump is due. */
-uint64_t hw_dump_due_tick(uint64_t tick);
+uint64_t hw_dump_due_tick(uint64_t tick, int64_t live_bytes);
 /* At the end of an event: writes a dump when one is due or asked for. */
 void hw_dump_tick(struct hw_thread *thread);
 

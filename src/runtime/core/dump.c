@@ -473,14 +473,14 @@ void hw_dump_fork(void)
     hw_runtime.stopped &= HW_STOPPED_PASS;
 }
 
-uint64_t hw_dump_due_tick(uint64_t tick)
+uint64_t hw_dump_due_tick(uint64_t tick, int64_t live_bytes)
 {
-    if (hw_dump_at_due(tick))
+    if (hw_dump_at_due(tick, live_bytes))
         __atomic_store_n(&dump.pending, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&dump.pending, __ATOMIC_SEQ_CST))
         return tick + RETRY_TICKS;
     const uint64_t soon =
-        hw_options.contents && hw_options.contents_peak ? tick + RETRY_TICKS : hw_dump_at_next();
+        hw_options.contents && hw_options.contents_peak ? tick + RETRY_TICKS : hw_dump_at_next(tick);
     if (!hw_options.dump_interval_ns)
         return soon;
     uint64_t now = hw_clock_monotonic_ns();

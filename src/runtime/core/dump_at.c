@@ -1,8 +1,8 @@
 /* dump_at.c - dump-at=PERCENT: a dump when memory passes that share of its limit, before it is too late for one.
  *
  * What has a limit: memory of the cgroup (and of those around it), address space and data of the process. They are read
- * now and then, by the thread whose event comes next, and what reading costs decides how often (budgets.c). Between two
- * events nothing is read: a program that fills one huge block at once reaches its limit unseen, but what the profile has
+ * now and then, by the thread whose event comes next: what reading costs decides how often (budgets.c), but not when
+ * live memory grows so fast that it might pass the mark and the limit in between. Between two events nothing is read: a program that fills one huge block at once reaches its limit unseen, but what the profile has
  * is then what the dump would have had. A process that begins beyond the mark has not passed it. A limit is passed again
  * when memory has been well below the mark in between. */
 #include "base/cgroup.h"
@@ -15,7 +15,9 @@
 
 #define DUMPS_MOST 16 /* that a process writes for this */
 #define BACK       8  /* below the mark by one part in so many: the next time counts again */
-/* From one look to the next: */
+/* From one look to the next; sooner when live memory has grown by half of what is left up to the mark, and by this part
+ * of the limit: */
+#define LEAST_STEP 64
 #define SOON_NS   1000000ull
 #define LATEST_NS 100000000ull
 #define RARELY_NS 1000000000ull /* where nothing has a limit: one may be set later */
@@ -24,6 +26,7 @@ enum limit { CGROUP, SPACE, DATA, LIMITS };
 
 static struct {
     uint64_t next; /* tick of the next look */
+    int64_t live, grows; /* live bytes then, and by how many more it is looked again before that */
     bool passed[LIMITS];
     bool looked;
     uint32_t dumps;
@@ -51,6 +54,7 @@ void hw_dump_at_start(void)
     at.next = hw_options.dump_at ? 0 : UINT64_MAX;
     at.looked = false;
     at.dumps = 0;
+    at.live = at.grows = 0;
 }
 
 /* Address space without what the runtime has reserved beside the program's limit. */
@@ -105,8 +109,9 @@ static void say_passed(enum limit which, uint64_t used, uint64_t limit, bool hig
         hw_message(line, NULL);
 }
 
-/* Whether a dump is to be written now; *LIMITED: whether memory has a limit at all. Lock held. */
-static bool look(bool *limited)
+/* Whether a dump is to be written now; *LIMITED: whether memory has a limit at all; *LEFT: bytes up to the nearest mark.
+ * Lock held. */
+static bool look(bool *limited, uint64_t *left)
 {
     struct {
         bool known, high;
@@ -126,6 +131,10 @@ static bool look(bool *limited)
         const uint64_t mark = now[i].limit / 100 * hw_options.dump_at;
         const bool beyond = now[i].known && now[i].used > mark;
         any |= now[i].known;
+        if (now[i].known && !beyond) {
+            const uint64_t more = mark - now[i].used, least = now[i].limit / LEAST_STEP;
+            *left = more > least ? more < *left ? more : *left : least;
+        }
         if (beyond && !at.passed[i] && at.looked && at.dumps < DUMPS_MOST) {
             say_passed((enum limit)i, now[i].used, now[i].limit, now[i].high);
             due = true;
@@ -138,20 +147,23 @@ static bool look(bool *limited)
     return due;
 }
 
-bool hw_dump_at_due(uint64_t tick)
+bool hw_dump_at_due(uint64_t tick, int64_t live)
 {
-    if (hw_likely(tick < at.next) || hw_quiet)
+    if (hw_likely(tick < at.next && live - at.live < at.grows) || at.next == UINT64_MAX || hw_quiet)
         return false;
     bool limited;
+    uint64_t left = INT64_MAX;
     const uint64_t begin = hw_clock_read(CLOCK_THREAD_CPUTIME_ID);
-    const bool due = look(&limited);
+    const bool due = look(&limited, &left);
     const uint64_t cost = hw_clock_read(CLOCK_THREAD_CPUTIME_ID) - begin,
                    pause = hw_budget_pause(HW_BUDGET_LIMITS, cost, SOON_NS);
     at.next = tick + ticks(!limited ? RARELY_NS : pause < LATEST_NS ? pause : LATEST_NS);
+    at.live = live;
+    at.grows = (int64_t)(left / 2);
     return due;
 }
 
-uint64_t hw_dump_at_next(void)
+uint64_t hw_dump_at_next(uint64_t tick)
 {
-    return at.next;
+    return at.next == UINT64_MAX ? UINT64_MAX : tick + ticks(SOON_NS);
 }

@@ -94,9 +94,9 @@ bool hw_limits_cgroup(unsigned from, struct hw_cgroup_memory *memory);
 /* At the start, in a forked child and at a reset. */
 void hw_dump_at_start(void);
 /* Reads memory and limits, if that is due. True: a limit has been passed, a dump is to be written. Lock held. */
-bool hw_dump_at_due(uint64_t tick);
-/* The tick of the next reading; UINT64_MAX: none. */
-uint64_t hw_dump_at_next(void);
+bool hw_dump_at_due(uint64_t tick, int64_t live_bytes);
+/* When that is to be asked again; UINT64_MAX: never. */
+uint64_t hw_dump_at_next(uint64_t tick);
 
 /* ---- limits.c ---- */
 

@@ -251,7 +251,7 @@ void hw_timeline_tick(struct hw_thread *thread, uint64_t tick, int64_t change)
         hw_runtime.peak_read_above = ~0ull;
     }
     hw_memory_take_late(tick, live_bytes());
-    const uint64_t dump = hw_dump_due_tick(tick);
+    const uint64_t dump = hw_dump_due_tick(tick, live_bytes());
     set_next(timeline.next < dump ? timeline.next : dump);
     __atomic_store_n(&tick_busy, 0, __ATOMIC_RELEASE);
     hw_lock_drop(&hw_runtime.lock, old);
