@@ -89,7 +89,8 @@ bool hw_is_attachable(struct hw_stop *stop, uint64_t *base)
                     "is not recorded",
                     (int)pid);
     if (!*base)
-        return FAIL("process %d is a statically linked program: it cannot be attached to", (int)pid);
+        return FAIL("process %d is a statically linked program: record it from its start with heapwise record",
+                    (int)pid);
     if (!is_same_link(pid, "ns/mnt") || !is_same_link(pid, "root"))
         return FAIL("process %d sees other files than this command (a container, or chroot): run heapwise where it "
                     "runs, for example with nsenter or in the container",

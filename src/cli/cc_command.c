@@ -48,12 +48,12 @@ bool hw_cc_acceptable(const struct hw_cc_request *request, struct hw_error *erro
                      "can be linked by heapwise %s)",
                      request->cplusplus ? "c++" : "cc");
     else if (sanitizer)
-        hw_error_set(error,
-                     "-fsanitize=%s and Heapwise both replace malloc: a program can have only one of them",
+        hw_error_set(error, "-fsanitize=%s and Heapwise both replace malloc: a program can have only one of them",
                      sanitizer);
     else if (links && arguments->fixed_static)
-        hw_error_set(error, "statically linked programs cannot be profiled: link without -static and -static-pie "
-                            "(-static-libgcc and -static-libstdc++ are fine)");
+        hw_error_set(error,
+                     "accesses cannot be counted in statically linked programs: link without -static and -static-pie "
+                     "(-static-libgcc and -static-libstdc++ are fine)");
     else if (request->compiler.kind == HW_CC_GCC && request->options.no_consolidate)
         hw_error_set(error, "--no-consolidate is for clang: with gcc every access is counted by a call");
     else if (request->compiler.kind == HW_CC_GCC && request->options.fields)

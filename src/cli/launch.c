@@ -10,10 +10,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define KERNEL_SIGNALS 8ul /* bytes of a set of signals */
 
 /* Signals that mean a fault of our own are not for the program. */
 static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -51,8 +54,12 @@ static void fill_standard_files(void)
 
 _Noreturn static void run_child(const struct hw_launch *launch, char **shell_arguments, int report)
 {
-    execve(launch->path, launch->arguments, launch->environment);
-    int problem = errno;
+    int problem = 0;
+    if (launch->before && ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+        problem = ECANCELED;
+    else
+        execve(launch->path, launch->arguments, launch->environment);
+    problem = problem ? problem : errno;
     if (problem == ENOEXEC && launch->text) {
         execve(shell_arguments[0], shell_arguments, launch->environment);
         problem = errno;
@@ -161,6 +168,23 @@ static void wait_for_end(struct hw_launch *launch, const sigset_t *taken, long o
     }
 }
 
+/* The program has stopped behind execve. False: it was killed. */
+static bool prepare(const struct hw_launch *launch, struct hw_error *error)
+{
+    int status;
+    bool fine = waitpid(launch->pid, &status, __WALL) == launch->pid && WIFSTOPPED(status);
+    if (!fine)
+        hw_error_set(error, "%s was killed before it began", launch->path);
+    fine = fine && launch->before(launch->pid, launch->closure, error);
+    if (fine && ptrace(PTRACE_SETSIGMASK, launch->pid, (void *)KERNEL_SIGNALS, &launch->inherited_mask) == 0 &&
+        ptrace(PTRACE_DETACH, launch->pid, NULL, NULL) == 0)
+        return true;
+    if (fine)
+        hw_error_set(error, "%s was killed before it began", launch->path);
+    kill(launch->pid, SIGKILL);
+    return false;
+}
+
 int hw_launch(struct hw_launch *launch, bool *executed, struct hw_error *error)
 {
     *executed = false;
@@ -181,11 +205,15 @@ int hw_launch(struct hw_launch *launch, bool *executed, struct hw_error *error)
     struct rusage own = {0};
     getrusage(RUSAGE_SELF, &own);
 
+    /* A signal would stop the traced child where nobody waits for that. The trap is the end of execve. */
+    sigset_t until_traced;
+    sigfillset(&until_traced);
+    sigdelset(&until_traced, SIGTRAP);
     launch->pid = fork();
     int problem = errno;
     if (launch->pid == 0) {
         sigaction(SIGCHLD, &inherited_action, NULL);
-        sigprocmask(SIG_SETMASK, &launch->inherited_mask, NULL);
+        sigprocmask(SIG_SETMASK, launch->before ? &until_traced : &launch->inherited_mask, NULL);
         run_child(launch, shell_arguments, report[1]);
     }
     close(report[1]);
@@ -198,8 +226,16 @@ int hw_launch(struct hw_launch *launch, bool *executed, struct hw_error *error)
     fill_standard_files();
     problem = read_report(report[0]);
     close(report[0]);
+    if (!problem && launch->before && !prepare(launch, error)) {
+        waitpid(launch->pid, NULL, __WALL);
+        return ECANCELED;
+    }
     wait_for_end(launch, &taken, own.ru_maxrss);
-    if (problem) {
+    if (problem == ECANCELED) {
+        hw_error_set(error,
+                     "no permission to trace the program, which a statically linked one needs: a debugger traces "
+                     "heapwise itself, or the container or machine forbids it (seccomp, kernel.yama.ptrace_scope)");
+    } else if (problem) {
         *executed = true;
         hw_error_set(error, "%s: %s", launch->path, strerror(problem));
     }

@@ -18,6 +18,10 @@ struct hw_launch {
     const char *path; /* the file to execute */
     char **arguments; /* argv[0] and the rest */
     char **environment;
+    /* NULL, or called when the program is loaded, and stopped before its first instruction, with CLOSURE. The program is
+     * traced by the calling process until then. False: ERROR says why it must not run; it is killed. */
+    bool (*before)(pid_t pid, void *closure, struct hw_error *error);
+    void *closure;
     bool text; /* when the system does not know the file's format, hand it to /bin/sh */
     /* out */
     pid_t pid;
@@ -28,7 +32,7 @@ struct hw_launch {
 };
 
 /* Returns 0 when the program ran and ended; else an errno, with ERROR, when it could not be started: *EXECUTED says
- * whether it was execve that failed. Signals stay blocked, so that what is to be done after the run gets done. */
+ * whether it was execve that failed. ECANCELED: `before` refused it. Signals stay blocked, so that what is to be done after the run gets done. */
 int hw_launch(struct hw_launch *launch, bool *executed, struct hw_error *error);
 
 /* Takes signals as before hw_launch again; those that came for the program meanwhile are dropped. */

@@ -336,13 +336,7 @@ static int check_elf(int file, const char *path, struct hw_target *target, struc
     int dynamic = read_interpreter(file, &header, linker);
     if ((header.e_type != ET_EXEC && header.e_type != ET_DYN) || dynamic < 0)
         return fail(HW_VERB_NOT_EXECUTABLE, error, path, "cannot be executed: not a program, or damaged");
-    if (dynamic == 0 && !is_dynamic_linker(target->image)) {
-        hw_error_set(error,
-                     "%s is statically linked: Heapwise cannot be loaded into it; link it without -static "
-                     "(and -static-pie) and record that",
-                     path);
-        return HW_VERB_CANNOT_START;
-    }
+    target->is_static = dynamic == 0 && !is_dynamic_linker(target->image);
     if (dynamic == 1) {
         if (access(linker, F_OK) != 0) {
             hw_error_set(error, "%s: its dynamic linker %s: %s", path, linker, strerror(errno));

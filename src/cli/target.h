@@ -16,6 +16,7 @@ struct hw_target {
     bool text;            /* neither a binary nor "#!": the system refuses it, execvp and shells hand it to /bin/sh */
     bool unchecked;       /* may be executed but not read: nothing is known of it */
     bool musl;            /* its dynamic linker is musl's */
+    bool is_static;       /* there is none: nothing can be preloaded */
 };
 
 /* Looks PROGRAM up as execvp does. Returns 0, or 127 or 126 with ERROR. */

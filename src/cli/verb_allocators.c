@@ -123,6 +123,10 @@ static bool prepare(struct command *command, struct hw_error *error)
 {
     if (hw_target_resolve(command->program[0], &command->target, error) != 0)
         return false;
+    if (command->target.is_static) {
+        hw_error_set(error, "%s is statically linked: no other allocator can be loaded into it", command->program[0]);
+        return false;
+    }
     if (command->target.musl) {
         hw_error_set(error, "%s uses musl's C library: the allocators of this machine cannot be loaded into it",
                      command->program[0]);

@@ -26,6 +26,7 @@
 #include "cli/output_name.h"
 #include "base/preload.h"
 #include "cli/session.h"
+#include "cli/static_program.h"
 #include "cli/target.h"
 #include "cli/view_options.h"
 #include "profile/container/pack.h"
@@ -61,6 +62,7 @@ struct record {
     struct hw_output_name name;
     struct hw_preload preload;
     struct hw_launch launch;
+    struct hw_static_plan plan; /* of a statically linked program */
     struct hw_file_service service;
     struct hw_memory_limits limits;
     uint32_t oom_kills; /* during the run */
@@ -405,6 +407,32 @@ static void choose_session(struct record *record)
     }
 }
 
+/* What is not possible in a program without a dynamic linker. */
+static bool prepare_static(struct record *record, struct hw_error *error)
+{
+    const struct {
+        bool asked;
+        const char *option;
+    } dynamic[] = {
+        {record->allocator, "--mode=allocator"},
+        {record->sample_accesses, "--sample-accesses"},
+        {record->leaks, "--leaks"},
+        {record->contents, "--contents"},
+        {record->pinned, "--pinned"},
+        {record->requests, "--valgrind-requests"},
+        {record->paused, "--paused"},
+    };
+    for (size_t i = 0; i < sizeof dynamic / sizeof *dynamic; i++)
+        if (dynamic[i].asked) {
+            hw_error_set(error,
+                         "%s is statically linked: %s is possible only with programs that are linked "
+                         "dynamically. Without it, the heap of this program can be recorded",
+                         record->target.image, dynamic[i].option);
+            return false;
+        }
+    return hw_static_plan_read(&record->plan, record->target.image, error);
+}
+
 /* Finds and checks everything. Returns 0, or the exit code with ERROR. */
 static int prepare(struct record *record, struct hw_error *error)
 {
@@ -414,6 +442,8 @@ static int prepare(struct record *record, struct hw_error *error)
         return code;
     choose_session(record);
     if (record->facts && !hw_facts_read(&record->told, record->facts, error))
+        return HW_VERB_CANNOT_START;
+    if (record->target.is_static && !prepare_static(record, error))
         return HW_VERB_CANNOT_START;
     if (!hw_find_runtime(runtime, sizeof runtime, error) || !hw_preload_init(&record->preload, runtime, error) ||
         !choose_name(record, error))
@@ -442,6 +472,11 @@ static int run(struct record *record, struct hw_error *error)
         .environment = environment,
         .text = record->target.text,
     };
+    struct hw_static_start start = {.plan = &record->plan, .runtime = record->preload.path};
+    if (record->target.is_static) {
+        record->launch.before = hw_static_program_begin;
+        record->launch.closure = &start;
+    }
     bool executed;
     int problem = hw_launch(&record->launch, &executed, error);
     hw_environment_free(environment);
@@ -858,6 +893,7 @@ int hw_verb_record(int argc, char **argv)
     }
     hw_preload_free(&record.preload);
     hw_output_name_free(&record.name);
+    hw_static_plan_free(&record.plan);
     hw_suppressions_free(&record.names.suppressions);
     return code;
 }

@@ -187,6 +187,29 @@ static const struct expectation forms[] = {
     {"form_live", 10, 0, 0, 10000},
 };
 
+/* No counter can be preloaded into these. */
+static void check_static(const char *name, const struct expectation *expectations, size_t count)
+{
+    const char *const argv[] = {need_program(name), NULL};
+    struct run_result plain = run(argv, NULL);
+    assert_exit(&plain, 0, "the program alone");
+    struct recording recording = record_and_load(argv, &(struct record_options){.may_fail = true});
+    if (strstr(recording.run.err, "no permission to trace"))
+        SKIP("processes cannot be traced here");
+    assert_exit(&recording.run, 0, "the program under heapwise record");
+    assert_string_equal(recording.run.out, plain.out);
+    check_expectations(recording.report, expectations, count);
+    assert_contexts_sum_to_totals(recording.report);
+    recording_free(&recording);
+    run_result_free(&plain);
+}
+
+static void test_calls_static(void **state)
+{
+    check_static("calls-static", calls, CALLS);
+    check_static("calls-static-pie", calls, CALLS);
+}
+
 static void check_new(const char *name)
 {
     const char *program = need_program(name);
@@ -289,6 +312,7 @@ static void test_canonical_plt_entries(void **state)
 
 TEST_LIST(cmocka_unit_test(test_canonical_plt_entries), cmocka_unit_test(test_calls_gcc_O2),
           cmocka_unit_test(test_calls_gcc_O0), cmocka_unit_test(test_calls_no_pie), cmocka_unit_test(test_calls_clang),
+          cmocka_unit_test(test_calls_static),
           cmocka_unit_test(test_calls_lazy_and_immediate_binding), cmocka_unit_test(test_sizes_of_blocks),
           cmocka_unit_test(test_more_than_4_gib), cmocka_unit_test(test_operator_new_gcc),
           cmocka_unit_test(test_operator_new_clang), cmocka_unit_test(test_operator_new_static_libstdcxx),

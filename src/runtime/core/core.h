@@ -124,6 +124,8 @@ bool hw_attach_waits(void);
 const char *hw_attach_options(void);
 /* static_hooks.c: fills the list of patches. False: `problem` says why there is none. */
 bool hw_attach_hooks(struct hw_attach *attach);
+/* The same for a statically linked program, before its first instruction. Nothing has started: no module is known. */
+bool hw_attach_static_hooks(struct hw_attach *attach);
 
 /* ---- clock.c ---- */
 

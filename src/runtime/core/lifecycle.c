@@ -4,6 +4,7 @@
  * with the process: the file is valid without its end record, but gets one when the process leaves through exit or
  * _exit. A forked child sets itself up at its first event, so that children which only exec leave nothing behind. */
 #include "base/arch/x86_64/signal.h"
+#include "profile/static_program.h"
 #include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
 #include "runtime/core/core.h"
@@ -135,8 +136,12 @@ static const char *static_allocator_name(void)
                  {"MallocExtension_ReleaseFreeMemory", "tcmalloc, linked into the program"},
                  {"tc_malloc", "tcmalloc, linked into the program"},
                  {"mi_malloc", "mimalloc, linked into the program"}};
-    for (size_t i = 0; dlsym && i < sizeof signs / sizeof *signs; i++)
-        if (dlsym(NULL, signs[i].symbol))
+    size_t size;
+    const struct hw_static_program *program = hw_static_program();
+    if (program && program->allocator != HW_STATIC_OTHER)
+        return program->allocator == HW_STATIC_GLIBC ? "glibc" : "musl";
+    for (size_t i = 0; (program || dlsym) && i < sizeof signs / sizeof *signs; i++)
+        if (program ? hw_static_program_find(signs[i].symbol, &size) : dlsym(NULL, signs[i].symbol))
             return signs[i].name;
     return "linked into the program";
 }
@@ -162,7 +167,9 @@ void hw_describe_allocator(void)
     hw_real.is_glibc = hw_streq(name, "glibc");
     char text[64];
     const bool has_version = hw_real.is_glibc && gnu_get_libc_version;
-    hw_text_join(text, sizeof text, name, has_version ? " " : NULL, has_version ? gnu_get_libc_version() : NULL);
+    const bool is_libc = hw_static_program() && hw_static_program()->allocator != HW_STATIC_OTHER;
+    hw_text_join(text, sizeof text, name, has_version ? " " : "", has_version ? gnu_get_libc_version() : "",
+                 is_libc ? ", linked into the program" : NULL);
     process->allocator = hw_file_string(text);
     const uintptr_t usable = (uintptr_t)hw_real.malloc_usable_size;
     if (usable - hw_runtime.text_start >= hw_runtime.text_end - hw_runtime.text_start) /* else it was told before */
@@ -345,6 +352,9 @@ void hw_start(void)
                           ": counting began at the start of the program");
         if (sampling && hw_runtime.mode == HW_MODE_ALLOCATOR)
             hw_note(HW_NOTE_OTHER, "sample-bytes has no effect in allocator mode: every operation is counted");
+        if (hw_static_program())
+            hw_note(HW_NOTE_OTHER, "the program is statically linked: mappings that it makes, and allocations of "
+                                   "libraries that it opens, are not recorded");
         hw_runtime.process->block_store = hw_blocks_store();
         hw_runtime.process->startup_ns = hw_clock_monotonic_ns() - begin;
         hw_clock_refresh(); /* lifetimes need the ratio of clocks from the first free on */
@@ -476,6 +486,7 @@ HW_EXPORT void _Exit(int status) __attribute__((noreturn));
 
 static __attribute__((noreturn)) void leave(int status)
 {
+    hw_static_program_start();
     hw_process_end(HW_EXIT_CODE, status & 0xff);
     for (;;)
         hw_sys(SYS_exit_group, status);

@@ -7,6 +7,7 @@
  * The list that readers use is immutable and replaced as a whole; old lists are left alone, since a reader may still
  * hold one. Every segment ever seen stays in the MAPS section, with the time it went. */
 #include "base/abi.h"
+#include "profile/static_program.h"
 #include "runtime/access/access.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
@@ -182,6 +183,11 @@ static void add_image(struct builder *builder, const struct image *image)
             module.tls_size = header->p_memsz;
         }
     }
+    const struct hw_static_program *program = image->flags & HW_MAP_MAIN ? hw_static_program() : NULL;
+    if (program && program->unwind && !module.eh_frame_hdr) {
+        module.eh_frame_hdr = (const uint8_t *)program->unwind;
+        module.eh_frame_hdr_size = program->unwind_size;
+    }
     for (size_t i = 0; i < image->header_count; i++) {
         const ElfW(Phdr) *header = &image->headers[i];
         if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
@@ -289,6 +295,21 @@ static void replace_list(struct builder *builder, bool linked_only)
         __atomic_fetch_add(&hw_runtime.code_generation, 1, __ATOMIC_RELEASE);
 }
 
+/* What the dynamic linker knows: where there is none, the program. */
+static void each_linked(int (*each)(struct dl_phdr_info *, size_t, void *), void *closure)
+{
+    const struct hw_static_program *program = hw_static_program();
+    struct dl_phdr_info info = {.dlpi_name = ""};
+    if (!program) {
+        dl_iterate_phdr(each, closure);
+        return;
+    }
+    info.dlpi_addr = program->bias;
+    info.dlpi_phdr = (const ElfW(Phdr) *)program->headers;
+    info.dlpi_phnum = (ElfW(Half))program->header_count;
+    each(&info, offsetof(struct dl_phdr_info, dlpi_tls_modid), closure);
+}
+
 static int count_linked(struct dl_phdr_info *info, size_t size, void *closure)
 {
     (void)size;
@@ -300,15 +321,15 @@ static int count_linked(struct dl_phdr_info *info, size_t size, void *closure)
 
 void hw_modules_rescan(void)
 {
-    if (!dl_iterate_phdr)
+    if (!dl_iterate_phdr && !hw_static_program())
         return;
     /* A thread that loads a library meanwhile makes the counts differ; what is missed is found when it is met. */
     uint32_t count = 16 + modules.list->count;
-    dl_iterate_phdr(count_linked, &count);
+    each_linked(count_linked, &count);
     struct builder builder = {.list = new_list(count), .capacity = count};
     if (!builder.list)
         return;
-    dl_iterate_phdr(add_linked, &builder);
+    each_linked(add_linked, &builder);
     hw_sigset old = hw_lock_take(&hw_runtime.lock);
     replace_list(&builder, true);
     hw_lock_drop(&hw_runtime.lock, old);
@@ -536,6 +557,8 @@ static bool is_defined(const void *function, const struct link_map *map, size_t 
 
 void *hw_function_find(const char *name, size_t *size)
 {
+    if (hw_static_program())
+        return hw_static_program_find(name, size);
     Dl_info info;
     struct link_map *map = NULL;
     void *function = dlsym && dladdr1 ? dlsym(NULL, name) : NULL;

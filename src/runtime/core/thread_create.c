@@ -155,6 +155,7 @@ HW_EXPORTED(int, pthread_create,
             (unsigned long *thread, const void *attributes, void *(*routine)(void *), void *argument))
 {
     HW_REAL(int, pthread_create, (unsigned long *, const void *, void *(*)(void *), void *));
+    hw_static_program_start(); /* else the first calls of several threads would race for it */
     struct start *start = prepare();
     int error;
     if (!start) {

@@ -373,6 +373,15 @@ static void at_thread_exit(void *value)
     release(thread, false);
 }
 
+void hw_thread_ends(void)
+{
+    struct hw_thread *thread = hw_self;
+    if (at_exit.has || !thread)
+        return;
+    thread->exit_rounds = 4; /* no destructor will come */
+    at_thread_exit(thread);
+}
+
 /* Has the hook that set GATE been left by a jump (siglongjmp, thread cancellation) instead of a return? Its frame is
  * gone when the present one lies above it on the same stack. */
 static bool gate_is_stale(const struct hw_thread *thread, uintptr_t frame)

@@ -76,6 +76,8 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free);
 void hw_leave_slow(struct hw_thread *thread);
 void hw_threads_start(void);
 void hw_threads_fork(void);
+/* The calling thread ends. Nothing to do where libc says so by a destructor of thread-specific data. */
+void hw_thread_ends(void);
 /* Waits (not for ever) until no thread is in the middle of an event. */
 void hw_threads_wait_outside(void);
 /* Calls EACH for the states of all threads that are known to be alive. Lock held. */

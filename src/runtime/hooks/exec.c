@@ -216,6 +216,14 @@ EXEC_HOOK(execvp, (const char *file, char *const arguments[]), (file, arguments)
 EXEC_HOOK(execvpe, (const char *file, char *const arguments[], char *const environment[]),
           (file, arguments, environment), file, environment)
 
+/* The stack of a vfork child may be small, and there is nothing to record of it. */
+int hw_static_execve(const char *path, char *const arguments[], char *const environment[])
+{
+    HW_REAL(int, execve, (const char *, char *const[], char *const[]));
+    const bool own = hw_runtime.state == HW_STATE_ON && hw_getpid() == hw_runtime.pid;
+    return own ? execve(path, arguments, environment) : real(path, arguments, environment);
+}
+
 HW_EXPORTED(int, fexecve, (int fd, char *const arguments[], char *const environment[]))
 {
     HW_REAL(int, fexecve, (int, char *const[], char *const[]));

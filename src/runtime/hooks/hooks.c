@@ -245,7 +245,7 @@ static inline bool count_free(struct hw_thread *thread, void *pointer, uintptr_t
         return true;
     if (hw_real_is_startup_block(pointer))
         return false;
-    if (!hw_options.sample_bytes && !thread->nested)
+    if (!hw_options.sample_bytes && !thread->nested && !hw_static_program_frees_itself(frame))
         thread->entry->foreign_frees++;
     return true;
 }

@@ -93,7 +93,31 @@ void hw_fill_start(void);
 /* If the executable defines malloc itself, hooks it there. */
 void hw_static_hooks(void);
 
+/* ---- static_program.c: programs without a dynamic linker ---- */
+
+struct hw_static_program;
+struct hw_attach;
+/* NULL: there is a dynamic linker. */
+const struct hw_static_program *hw_static_program(void);
+/* The function NAME of such a program, where it stands, and its length in bytes; NULL: it has none. */
+void *hw_static_program_find(const char *name, size_t *size);
+/* The same, but if it is patched, the way to what it was. */
+void *hw_static_program_real(const char *name);
+
+/* Starts the runtime in such a program if that has not happened yet: no constructor does it. Not in a child of vfork. */
+void hw_static_program_start(void);
+/* Whether the hook of free whose frame is FRAME was called by glibc at the end of a thread, for what the allocator has
+ * kept: such blocks were freed before. Elsewhere such calls do not reach hooks. */
+bool hw_static_program_frees_itself(uintptr_t frame);
+/* The hook of musl's pthread_exit, which ends every thread. */
+void hw_static_pthread_exit(void *result) __attribute__((noreturn));
+/* It is patched; ORIGINAL is the way to what it was. */
+void hw_static_program_redirected(const char *name, void *original);
+
 /* ---- exec.c ---- */
+
+/* The hook of execve in a statically linked program, where libc itself reaches it from children of vfork. */
+int hw_static_execve(const char *path, char *const arguments[], char *const environment[]);
 
 /* A note whose text is made of these. */
 void hw_note_about(enum hw_note_code code, const char *subject, const char *separator, const char *what);

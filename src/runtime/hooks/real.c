@@ -147,6 +147,8 @@ struct hw_real hw_real = {
 
 void *hw_real_next(const char *name)
 {
+    if (hw_static_program())
+        return hw_static_program_real(name);
     if (!dlsym || !hw_attached)
         return dlsym ? dlsym(NEXT, name) : NULL;
     size_t size;
@@ -219,7 +221,8 @@ void hw_real_resolve(void)
         *(void **)&found_real.op_new[i] = hw_real_next(hw_new_names[i]);
     for (int i = 0; i < HW_DELETE_COUNT; i++)
         *(void **)&found_real.op_delete[i] = hw_real_next(hw_delete_names[i]);
-    if (found_real.malloc && found_real.free && found_real.realloc && found_real.calloc)
+    /* A statically linked program has only those that it calls. */
+    if (found_real.malloc && found_real.free && (hw_static_program() || (found_real.realloc && found_real.calloc)))
         hw_real = found_real;
     for (int i = 0; i < HW_LIBC_COUNT; i++)
         hw_libc((enum hw_libc_function)i);

@@ -38,6 +38,11 @@ static const struct {
 #undef FUNCTION
 };
 
+extern void _exit(int) __attribute__((noreturn));
+extern void _Exit(int) __attribute__((noreturn));
+extern int fork(void);
+extern int pthread_create(unsigned long *, const void *, void *(*)(void *), void *);
+
 /* The function NAME, if the executable defines it; *SIZE is its length in bytes. */
 static void *of_executable(const char *name, size_t *size)
 {
@@ -109,6 +114,20 @@ static bool add_patch(struct hw_attach *attach, const uint8_t *code, const uint8
     return true;
 }
 
+static bool redirect(struct hw_attach *attach, const char *name, uint8_t *function, size_t size, const void *hook,
+                     void **real)
+{
+    const char *why = "its allocator has too many functions";
+    const uint8_t *jump;
+    void *original = hw_arch_patch_prepare(function, size, hook, &jump, &why);
+    if (original && add_patch(attach, function, jump)) {
+        *real = original;
+        return true;
+    }
+    hw_text_join(attach->problem, sizeof attach->problem, name, " cannot be redirected: ", why);
+    return false;
+}
+
 /* Functions of the library that has malloc: operators elsewhere call it. The first four are what counts. */
 bool hw_attach_hooks(struct hw_attach *attach)
 {
@@ -122,17 +141,52 @@ bool hw_attach_hooks(struct hw_attach *attach)
     attach->patch_count = 0;
     hw_real_home = home;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        const char *why = "its allocator has too many functions";
-        const uint8_t *jump;
         uint8_t *function = hw_function_find(functions[i].name, &size);
-        if (!function || hw_module_find((uintptr_t)function) != module)
-            continue;
-        void *original = hw_arch_patch_prepare(function, size, functions[i].hook, &jump, &why);
-        if (!original || !add_patch(attach, function, jump)) {
-            hw_text_join(attach->problem, sizeof attach->problem, functions[i].name, " cannot be redirected: ", why);
+        if (function && hw_module_find((uintptr_t)function) == module &&
+            !redirect(attach, functions[i].name, function, size, functions[i].hook, functions[i].real))
             return false;
-        }
-        *functions[i].real = original;
+    }
+    return true;
+}
+
+/* ---- a statically linked program ---- */
+
+/* Beside the allocator: starts and ends of threads, processes and programs. What cannot be redirected is not seen; only
+ * the end of the process is needed. */
+static const struct {
+    const char *name;
+    const void *hook;
+    bool needed;
+} others[] = {
+    {"_exit", (const void *)_exit, true},
+    {"_Exit", (const void *)_Exit, true},
+    {"fork", (const void *)fork, false},
+    {"execve", (const void *)hw_static_execve, false},
+    {"pthread_create", (const void *)pthread_create, false},
+    {"__pthread_exit", (const void *)hw_static_pthread_exit, false},
+};
+
+bool hw_attach_static_hooks(struct hw_attach *attach)
+{
+    size_t size;
+    void *real;
+    attach->patch_count = 0;
+    hw_real_home = hw_static_program_find("malloc", &size);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        uint8_t *function = hw_static_program_find(functions[i].name, &size);
+        if (function && !redirect(attach, functions[i].name, function, size, functions[i].hook, &real))
+            return false;
+        if (function)
+            hw_static_program_redirected(functions[i].name, real);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        uint8_t *function = hw_static_program_find(others[i].name, &size);
+        if (!function)
+            continue;
+        if (redirect(attach, others[i].name, function, size, others[i].hook, &real))
+            hw_static_program_redirected(others[i].name, real);
+        else if (others[i].needed)
+            return false;
     }
     return true;
 }

@@ -187,17 +187,26 @@ static bool parse_fde(const struct hw_module *module, uintptr_t at, struct entry
     return !r.bad;
 }
 
+/* Of the program's own .eh_frame_hdr all is in the image; one that heapwise record made lies elsewhere, and is whole. */
+static bool table_inside(const struct hw_module *module, uintptr_t address, size_t size)
+{
+    const uintptr_t header = (uintptr_t)module->eh_frame_hdr;
+    return inside(module, header, 0) ? inside(module, address, size)
+                                     : address - header <= module->eh_frame_hdr_size &&
+                                           size <= module->eh_frame_hdr_size - (address - header);
+}
+
 /* The FDE of PC by the binary search table of .eh_frame_hdr. */
 static bool find_entry(const struct hw_module *module, uintptr_t pc, struct entry *entry)
 {
     const uint8_t *header = module->eh_frame_hdr;
-    if (!header || !inside(module, (uintptr_t)header, 12) || header[0] != 1 || header[3] != 0x3b)
+    if (!header || !table_inside(module, (uintptr_t)header, 12) || header[0] != 1 || header[3] != 0x3b)
         return false;
     struct reader r = {header + 4, header + module->eh_frame_hdr_size, false};
     read_encoded(&r, header[1], (uintptr_t)header);
     uint64_t count = read_encoded(&r, header[2], (uintptr_t)header);
     const int32_t(*table)[2] = (const int32_t(*)[2])r.at;
-    if (r.bad || !count || count > (size_t)(r.end - r.at) / 8 || !inside(module, (uintptr_t)table, count * 8))
+    if (r.bad || !count || count > (size_t)(r.end - r.at) / 8 || !table_inside(module, (uintptr_t)table, count * 8))
         return false;
     uint64_t low = 0, high = count;
     while (high - low > 1) {
