@@ -634,6 +634,12 @@ void hw_memory_take(enum hw_memory_moment moment, uint64_t tick, int64_t live_by
 uint32_t hw_memory_dumps;
 static uint32_t late; /* one was asked for, and could not be taken at once */
 
+void hw_program_mappings_settle(void)
+{
+    if (hw_mappings_calm())
+        hw_mappings_catch_up();
+}
+
 bool hw_program_mapping_above(uintptr_t address, uintptr_t *start, uintptr_t *end)
 {
     struct hw_mapped range = {.end = address};

@@ -3,11 +3,15 @@
  * Two sorted lists of their own lock, in memory of the runtime. A call of the allocator itself (inside of one of the
  * program's, or from the allocator's library) is entered without a context. What the dynamic linker and libc map for
  * themselves never comes here: they do not call the functions that have hooks. When a list is full, or was cut short by
- * a fork in the middle of a change, what is missing in it is reported as not explained, never as somebody's. */
+ * a fork in the middle of a change, what is missing in it is reported as not explained, never as somebody's.
+ *
+ * The lock is held with all signals blocked, which takes two system calls. Where calls follow each other closely, their
+ * changes wait in a ring (mapping_ring.h) and are entered together. Every reader enters them first. */
 #include "runtime/core/mappings.h"
 #include "base/order.h"
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
+#include "runtime/core/mapping_ring.h"
 #include "runtime/core/memory.h"
 #include "runtime/core/threads.h"
 #include "runtime/heap/heap.h"
@@ -18,6 +22,9 @@
 #define STACKS_MOST (1u << 17)
 #define SLOTS       4096u /* of contexts that map memory; those beyond are not in MAPPINGS */
 #define PROBES      64u
+#define AT_ONCE     16u         /* changes that are entered at once, each MILLISECOND */
+#define MILLISECOND 2500000u    /* ticks, some */
+#define LARGE       (1ul << 20) /* mappings that are always entered at once */
 
 static struct {
     struct hw_lock lock;
@@ -171,10 +178,30 @@ static void put_in(uintptr_t start, uintptr_t end, uint32_t context)
     }
 }
 
+static void enter(struct hw_mapping_change change)
+{
+    if (change.gone)
+        take_out(change.start, change.end);
+    else {
+        put_in(change.start, change.end, change.context);
+        count_call(change.context, change.end - change.start);
+    }
+}
+
+static void catch_up(void)
+{
+    struct hw_mapping_change change;
+    for (uint32_t i = 0; i < HW_MAPPING_RING && hw_mapping_ring_take(&change); i++)
+        enter(change);
+}
+
+/* What was changed before is in the list then. */
 static hw_sigset begin_change(void)
 {
     const hw_sigset old = hw_lock_take(&maps.lock);
     __atomic_store_n(&maps.changing, true, __ATOMIC_SEQ_CST);
+    if (maps.range)
+        catch_up();
     return old;
 }
 
@@ -182,6 +209,47 @@ static void end_change(hw_sigset old)
 {
     __atomic_store_n(&maps.changing, false, __ATOMIC_SEQ_CST);
     hw_lock_drop(&maps.lock, old);
+}
+
+/* Whether the changes in the ring are to be entered now. Threads may come here together: then there are a few more. */
+static bool due(const struct hw_mapping_change *latest)
+{
+    static uint64_t since;
+    static uint32_t entered;
+    if (!latest->gone && latest->end - latest->start >= LARGE)
+        return true;
+    const uint64_t now = hw_ticks_raw();
+    if (now - __atomic_load_n(&since, __ATOMIC_RELAXED) > MILLISECOND) {
+        __atomic_store_n(&since, now, __ATOMIC_RELAXED);
+        __atomic_store_n(&entered, 0, __ATOMIC_RELAXED);
+    }
+    const uint32_t count = __atomic_load_n(&entered, __ATOMIC_RELAXED);
+    if (count < AT_ONCE)
+        __atomic_store_n(&entered, count + 1, __ATOMIC_RELAXED);
+    return count < AT_ONCE || hw_mapping_ring_count() >= HW_MAPPING_RING / 2;
+}
+
+static void change(struct hw_mapping_change change)
+{
+    const bool waits = __atomic_load_n(&maps.range, __ATOMIC_ACQUIRE) && hw_mapping_ring_put(change);
+    if (hw_fork_pending() || (waits && !due(&change))) /* the lock may be held by a thread that is not here */
+        return;
+    const hw_sigset old = begin_change();
+    if (!waits && has_lists())
+        enter(change);
+    end_change(old);
+}
+
+void hw_mappings_catch_up(void)
+{
+    if (hw_mapping_ring_count())
+        end_change(begin_change());
+}
+
+void hw_mappings_tick(uint64_t tick)
+{
+    (void)tick;
+    hw_mappings_catch_up();
 }
 
 /* ---- who calls ---- */
@@ -229,23 +297,15 @@ void hw_mapping_made(uintptr_t start, size_t bytes, uintptr_t frame)
     const uint32_t context = context_of(frame);
     if (!is_on()) /* a forked child that has no profile */
         return;
-    need_entry(context);
-    const hw_sigset old = begin_change();
-    if (has_lists()) {
-        const uint64_t whole = HW_ALIGN_UP(bytes, HW_PAGE);
-        put_in(start, start + whole, context);
-        count_call(context, whole);
-    }
-    end_change(old);
+    if (!hw_fork_pending())
+        need_entry(context);
+    change((struct hw_mapping_change){start, start + HW_ALIGN_UP(bytes, HW_PAGE), context, false});
 }
 
 void hw_mapping_gone(uintptr_t start, size_t bytes)
 {
-    if (!is_on() || !__atomic_load_n(&maps.range, __ATOMIC_ACQUIRE) || hw_fork_pending())
-        return;
-    const hw_sigset old = begin_change();
-    take_out(start, start + HW_ALIGN_UP(bytes, HW_PAGE));
-    end_change(old);
+    if (is_on() && __atomic_load_n(&maps.range, __ATOMIC_ACQUIRE))
+        change((struct hw_mapping_change){start, start + HW_ALIGN_UP(bytes, HW_PAGE), 0, true});
 }
 
 void hw_mapping_moved(uintptr_t was, size_t old_bytes, uintptr_t start, size_t bytes, bool stays, uintptr_t frame)
@@ -253,7 +313,7 @@ void hw_mapping_moved(uintptr_t was, size_t old_bytes, uintptr_t start, size_t b
     if (!is_on())
         return;
     const uint32_t caller = context_of(frame);
-    if (!is_on())
+    if (!is_on() || hw_fork_pending())
         return;
     need_entry(caller);
     const hw_sigset old = begin_change();
@@ -274,6 +334,7 @@ bool hw_mapping_above(uintptr_t address, struct hw_mapped *found)
 {
     if (!maps.range)
         return false;
+    hw_mappings_catch_up();
     const hw_sigset old = hw_lock_take(&maps.lock);
     const uint32_t at = first_above(address);
     const bool there = at < maps.ranges;
@@ -328,20 +389,27 @@ bool hw_stack_in(uintptr_t start, uintptr_t end, struct hw_thread_stack *found)
 
 /* ---- fork and reset ---- */
 
+static void forget_entries(void)
+{
+    if (slots_used)
+        __builtin_memset(slots, 0, sizeof slots);
+    slots_used = false;
+}
+
 void hw_mappings_forget(void)
 {
     if (maps.changing)
         maps.ranges = maps.stacks = 0;
     maps.changing = false;
     maps.lock = (struct hw_lock){0};
+    forget_entries(); /* they are the parent's */
+    hw_mappings_catch_up();
 }
 
 /* Lock held, or alone. */
 static void count_anew(void)
 {
-    if (slots_used)
-        __builtin_memset(slots, 0, sizeof slots);
-    slots_used = false;
+    forget_entries();
     for (uint32_t i = 0; i < maps.ranges; i++) {
         const struct hw_mapped *range = &maps.range[i];
         if (range->context == HW_MAPPED_BY_ALLOCATOR)

@@ -33,6 +33,10 @@ bool hw_stack_in(uintptr_t start, uintptr_t end, struct hw_thread_stack *found);
 /* Of the thread that the process began with: its thread-local data lies there. */
 uintptr_t hw_first_thread_pointer(void);
 
+/* Enters the changes that wait: at each point of the timeline, and before a profile is complete. */
+void hw_mappings_tick(uint64_t tick);
+void hw_mappings_catch_up(void);
+
 /* Whether no thread is in the middle of a change. Only while all others are stopped. */
 bool hw_mappings_calm(void);
 

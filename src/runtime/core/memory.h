@@ -63,6 +63,8 @@ void hw_memory_take_stopped(void);
 /* The first range that ends above ADDRESS and that the program has mapped itself, not its allocator. False: none, or a
  * thread is in the middle of changing one. */
 bool hw_program_mapping_above(uintptr_t address, uintptr_t *start, uintptr_t *end);
+/* Before the process is copied: the copy must not write to the profile, where calls are counted. Others are stopped. */
+void hw_program_mappings_settle(void);
 /* Takes it if it was left. Lock held. */
 void hw_memory_take_late(uint64_t tick, int64_t live_bytes);
 

@@ -220,6 +220,7 @@ static int serve(void)
     if (!hw_visit.insist && ((hw_runtime.stopped & HW_STOPPED_WAIT) || hw_runtime.lock.state || !hw_threads_calm()))
         return HW_VISIT_BUSY;
     const bool calm = hw_threads_calm();
+    hw_program_mappings_settle();
     const int error = make_room();
     if (error) {
         clean();
