@@ -9,7 +9,8 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#define DEPTH 4096
+#define STACK_BYTES (1u << 20) /* of a thread's stack that is searched */
+#define DEPTH       4096
 
 static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
                          const char *link, GElf_Word crc, char **found)
@@ -228,5 +229,28 @@ bool hw_is_inside(struct hw_safe_points *points, const struct hw_stop_thread *th
         for (int k = 0; k < 2; k++)
             if (frames.pc[i] >= range[k][0] && frames.pc[i] < range[k][1])
                 return true;
+    return false;
+}
+
+bool hw_may_lead_to(struct hw_safe_points *points, const struct hw_stop_thread *thread, const uint64_t (*range)[2],
+                    size_t count)
+{
+    static uint64_t words[8192];
+    for (size_t k = 0; k < count; k++)
+        if (thread->general.rip >= range[k][0] && thread->general.rip < range[k][1])
+            return true;
+    uint64_t at = (thread->general.rsp - 128) & ~7ul, end = hw_target_writable_end(points->code, at + 128);
+    if (!end)
+        return true; /* mapped since */
+    end = end - at > STACK_BYTES ? at + STACK_BYTES : end;
+    for (at += 128; at < end; at += sizeof words) {
+        const size_t bytes = end - at < sizeof words ? end - at : sizeof words;
+        if (!hw_stop_read(points->stop, at, words, bytes))
+            return true;
+        for (size_t i = 0; i < bytes / 8; i++)
+            for (size_t k = 0; k < count; k++)
+                if (words[i] >= range[k][0] && words[i] < range[k][1])
+                    return true;
+    }
     return false;
 }

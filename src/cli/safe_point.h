@@ -20,5 +20,9 @@ bool hw_is_safe_point(struct hw_safe_points *points, const struct hw_stop_thread
 /* Whether a call of THREAD, which is stopped, comes back to code in one of the two ranges; true, too, where its stack
  * cannot be unwound. */
 bool hw_is_inside(struct hw_safe_points *points, const struct hw_stop_thread *thread, const uint64_t range[2][2]);
+/* Whether THREAD, which is stopped, is, or may come back to, or may have been interrupted by a signal in, one of the
+ * ranges: its stack is searched for such a number. */
+bool hw_may_lead_to(struct hw_safe_points *points, const struct hw_stop_thread *thread, const uint64_t (*range)[2],
+                    size_t count);
 
 #endif

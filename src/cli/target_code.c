@@ -8,6 +8,8 @@
 
 #define MOST_SYMBOLS 4000000u
 #define MOST_NAMES   (256u << 20)
+#define MOST_PARTS   64
+#define HIGHEST      (1ul << 47) /* of a program */
 
 /* ---- mappings ---- */
 
@@ -48,6 +50,7 @@ bool hw_target_code_read(struct hw_target_code *code, struct hw_stop *stop)
 {
     char path[64], *line = NULL;
     size_t size = 0;
+    uint64_t before = 0;
     *code = (struct hw_target_code){0};
     snprintf(path, sizeof path, "/proc/%d/maps", (int)stop->alive);
     FILE *maps = fopen(path, "re");
@@ -59,6 +62,11 @@ bool hw_target_code_read(struct hw_target_code *code, struct hw_stop *stop)
         line[strcspn(line, "\n")] = '\0';
         if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end, rights, &offset, &at) < 4)
             continue;
+        if (end < HIGHEST && before && start > before && start - before > code->gap_end - code->gap) {
+            code->gap = before;
+            code->gap_end = start;
+        }
+        before = end;
         if (rights[1] == 'w')
             fine = add_area(code, start, end);
         if (fine && at && (line[at] == '/' || strcmp(line + at, "[vdso]") == 0))
@@ -97,6 +105,11 @@ void hw_target_code_refresh(struct hw_target_code *code, struct hw_stop *stop)
         fresh.stack_ends = old.stack_ends;
     }
     hw_target_code_free(&fresh);
+}
+
+uint64_t hw_target_unmapped(const struct hw_target_code *code, uint64_t size)
+{
+    return code->gap_end - code->gap >= 2 * size ? (code->gap + (code->gap_end - code->gap) / 2) & ~0xfffful : 0;
 }
 
 struct hw_image *hw_target_image(struct hw_target_code *code, uint64_t address)
@@ -149,24 +162,47 @@ static size_t count_symbols(struct hw_stop *stop, uint64_t address)
     return last;
 }
 
-static void load(struct hw_stop *stop, struct hw_image *image)
+/* The parts of the image as its file lists them; 0: it is none. */
+static int read_parts(struct hw_stop *stop, const struct hw_image *image, Elf64_Phdr part[MOST_PARTS], uint64_t *bias)
 {
     Elf64_Ehdr header;
-    Elf64_Phdr part[64];
-    Elf64_Dyn entry;
-    uint64_t dynamic = 0, symbols = 0, names = 0, hashes = 0, size = 0, lowest = UINT64_MAX;
-    image->loaded = true;
+    uint64_t lowest = UINT64_MAX;
     if (!read_quietly(stop, image->start, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phnum > 64 || header.e_phentsize != sizeof *part ||
+        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phnum > MOST_PARTS || header.e_phentsize != sizeof *part ||
         !read_quietly(stop, image->start + header.e_phoff, part, header.e_phnum * sizeof *part))
-        return;
-    for (int i = 0; i < header.e_phnum; i++) {
+        return 0;
+    for (int i = 0; i < header.e_phnum; i++)
         if (part[i].p_type == PT_LOAD && part[i].p_vaddr < lowest)
             lowest = part[i].p_vaddr;
+    *bias = image->start - (lowest & ~4095ul);
+    return header.e_phnum;
+}
+
+uint64_t hw_image_spare_code(struct hw_stop *stop, const struct hw_image *image, size_t size)
+{
+    Elf64_Phdr part[MOST_PARTS];
+    uint64_t bias;
+    const int count = read_parts(stop, image, part, &bias);
+    for (int i = 0; i < count; i++) {
+        const uint64_t end = (bias + part[i].p_vaddr + part[i].p_memsz + 63) & ~63ul;
+        if (part[i].p_type == PT_LOAD && part[i].p_flags & PF_X && (end & 4095) && 4096 - (end & 4095) >= size)
+            return end;
+    }
+    return 0;
+}
+
+static void load(struct hw_stop *stop, struct hw_image *image)
+{
+    Elf64_Phdr part[MOST_PARTS];
+    Elf64_Dyn entry;
+    uint64_t dynamic = 0, symbols = 0, names = 0, hashes = 0, size = 0;
+    image->loaded = true;
+    const int parts = read_parts(stop, image, part, &image->bias);
+    if (!parts)
+        return;
+    for (int i = 0; i < parts; i++)
         if (part[i].p_type == PT_DYNAMIC)
             dynamic = part[i].p_vaddr;
-    }
-    image->bias = image->start - (lowest & ~4095ul);
     for (uint64_t at = image->bias + dynamic; dynamic && read_quietly(stop, at, &entry, sizeof entry); at += 16) {
         const uint64_t address = entry.d_un.d_ptr < image->bias ? entry.d_un.d_ptr + image->bias : entry.d_un.d_ptr;
         if (entry.d_tag == DT_NULL)

@@ -27,10 +27,13 @@ struct hw_target_code {
     uint64_t *stack_ends; /* ends of writable mappings, rising */
     uint64_t *stack_starts;
     size_t area_count;
+    uint64_t gap, gap_end; /* the widest one between mappings */
 };
 
 /* Reads the list of mappings. False: stop->error says why. */
 bool hw_target_code_read(struct hw_target_code *code, struct hw_stop *stop);
+/* The address of SIZE bytes that are not mapped, far from what is. 0: there are none. */
+uint64_t hw_target_unmapped(const struct hw_target_code *code, uint64_t size);
 /* Reads writable mappings again; images stay those that they were. */
 void hw_target_code_refresh(struct hw_target_code *code, struct hw_stop *stop);
 void hw_target_code_free(struct hw_target_code *code);
@@ -40,6 +43,9 @@ struct hw_image *hw_target_image(struct hw_target_code *code, uint64_t address);
 uint64_t hw_target_writable_end(const struct hw_target_code *code, uint64_t address);
 /* The address of the exported function or variable NAME; 0: it has none. Thread-local: the offset in its data. */
 uint64_t hw_image_symbol(struct hw_stop *stop, struct hw_image *image, const char *name);
+/* Where SIZE bytes can stand that are no code of the image, but executable: behind the end of a code segment, in its
+ * last page. 0: there is no room. */
+uint64_t hw_image_spare_code(struct hw_stop *stop, const struct hw_image *image, size_t size);
 /* Whether PC is in an exported function; with LIST, which ends with NULL: in one of those. "name*" is a beginning. */
 bool hw_image_in_function(struct hw_stop *stop, struct hw_image *image, uint64_t pc, const char *const *list);
 

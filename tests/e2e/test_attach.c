@@ -213,6 +213,40 @@ static void test_threads_notice_nothing(void **state)
     assert_int_equal(finish(&program), 0);
 }
 
+/* Begins VERB, and kills heapwise after a moment. */
+static void kill_in_the_middle(const struct program *program, const char *verb, unsigned moment_us)
+{
+    int status = 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const int null = open("/dev/null", O_WRONLY);
+        dup2(null, 1);
+        dup2(null, 2);
+        if (chdir(test_directory) == 0)
+            execl(heapwise_path(), "heapwise", verb, "-q", program->number, (char *)NULL);
+        _exit(127);
+    }
+    usleep(moment_us);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+/* A thread that was borrowed at that moment comes back by itself, after some seconds: the program can end. */
+static void test_killed_in_the_middle(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "busy", "3", NULL});
+    char *profile = join_path(test_directory, "killed.hwprof");
+    attach(&program, profile, NULL);
+    detach(&program);
+    for (unsigned i = 0; i < 40; i++)
+        kill_in_the_middle(&program, i % 3 == 2 ? "detach" : "attach", 2000 + i * 1700 % 40000);
+    assert_int_equal(kill(program.pid, 0), 0);
+    assert_int_equal(write(program.to, "x", 1), 1);
+    assert_int_equal(finish(&program), 0);
+    free(profile);
+}
+
 static void assert_not_done(const char *verb, const char *number, const char *message)
 {
     const char *const arguments[] = {verb, number, NULL};
@@ -263,5 +297,5 @@ static void test_recorded_already(void **state)
 
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_counts_are_exact),
                cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_sampled),
-               cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_refused),
-               cmocka_unit_test(test_recorded_already))
+               cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_killed_in_the_middle),
+               cmocka_unit_test(test_refused), cmocka_unit_test(test_recorded_already))
