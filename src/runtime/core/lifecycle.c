@@ -92,6 +92,9 @@ static void store_command(struct hw_process_info *process)
 {
     static char buffer[4096];
     long n = hw_read_file("/proc/self/cmdline", buffer, sizeof buffer);
+    /* Servers write their state over their arguments, and zeros behind it. */
+    for (; hw_attached && n > 1 && !buffer[n - 1] && !buffer[n - 2]; n--)
+        ;
     for (long i = 0; i < n; process->command_count++) {
         /* One after the other: the strings section only grows at its end. An empty argument needs its NUL too. */
         uint32_t length = (uint32_t)hw_strlen(buffer + i) + 1;
