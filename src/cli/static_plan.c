@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,7 +118,8 @@ static bool check_library(struct hw_static_plan *plan, const char *path, struct 
     const bool musl = hw_static_plan_find(plan, "__init_tls") || hw_static_plan_find(plan, "static_init_tls");
     if (!plan->symbol_count)
         return FAIL("%s is statically linked and has no symbols, so its malloc cannot be found: record a program that "
-                    "was not stripped, or install its debug file (.build-id, .gnu_debuglink)",
+                    "was not stripped, or install its debug file (.build-id, .gnu_debuglink), or say where its "
+                    "functions are (--malloc-at)",
                     path);
     if (!hw_static_plan_find(plan, "malloc") || !hw_static_plan_find(plan, "free"))
         return FAIL("%s is statically linked and has no malloc: there is nothing to record", path);
@@ -228,17 +231,19 @@ static bool read_unwind(struct hw_static_plan *plan, const uint8_t *data, size_t
         if (id && id <= at + 4) {
             uint32_t cie_length;
             const size_t cie = at + 4 - id;
-            uint64_t code;
+            uint64_t code, bytes;
             memcpy(&cie_length, data + cie, 4);
+            if (cie_length < 4 || cie_length > size - cie - 4)
+                break;
             struct bytes fde = {data + at + 8, data + next, address + at + 8};
-            if (cie_length >= 4 && cie_length <= size - cie - 4 &&
-                take_address(
-                    &fde, encoding_of((struct bytes){data + cie + 8, data + cie + 4 + cie_length, address + cie + 8}),
-                    &code)) {
+            const unsigned encoding =
+                encoding_of((struct bytes){data + cie + 8, data + cie + 4 + cie_length, address + cie + 8});
+            if (take_address(&fde, encoding, &code) && take_address(&fde, encoding & 0x0f, &bytes)) {
                 if (!HW_GROW(plan->unwind, room, plan->unwind_count + 1))
                     return false;
                 plan->unwind[plan->unwind_count][0] = code;
-                plan->unwind[plan->unwind_count++][1] = address + at;
+                plan->unwind[plan->unwind_count][1] = address + at;
+                plan->unwind[plan->unwind_count++][2] = bytes;
             }
         }
         at = next;
@@ -248,11 +253,11 @@ static bool read_unwind(struct hw_static_plan *plan, const uint8_t *data, size_t
     return true;
 }
 
-static bool find_unwind(struct hw_static_plan *plan, Elf *elf, struct hw_error *error)
+static bool find_unwind(struct hw_static_plan *plan, Elf *elf, bool any_case, struct hw_error *error)
 {
     size_t strings = 0;
     for (size_t i = 0; i < plan->header_count; i++)
-        if (plan->headers[i].p_type == PT_GNU_EH_FRAME)
+        if (plan->headers[i].p_type == PT_GNU_EH_FRAME && !any_case)
             return true;
     if (elf_getshdrstrndx(elf, &strings) != 0)
         return true;
@@ -354,6 +359,84 @@ static bool read_pointers(struct hw_static_plan *plan, Elf *elf, const char *pat
     return true;
 }
 
+/* ---- functions without symbols ---- */
+
+/* Whether code begins at ADDRESS; its length in *SIZE. */
+static bool begins(const struct hw_static_plan *plan, uint64_t address, uint64_t *size)
+{
+    for (size_t i = 0; i < plan->unwind_count; i++)
+        if (plan->unwind[i][0] == address) {
+            *size = plan->unwind[i][2];
+            return true;
+        }
+    return false;
+}
+
+static bool add_given(struct hw_static_plan *plan, const char *name, uint64_t address, struct hw_error *error)
+{
+    static const char *const names[] = {"malloc",         "free",          "calloc",        "realloc", "memalign",
+                                        "posix_memalign", "aligned_alloc", "valloc",        "pvalloc", "_exit",
+                                        "fork",           "execve",        "pthread_create"};
+    struct hw_static_symbol *symbol = &plan->symbols[plan->symbol_count];
+    size_t i = 0;
+    while (i < sizeof names / sizeof *names && strcmp(names[i], name) != 0)
+        i++;
+    if (i == sizeof names / sizeof *names)
+        return FAIL("--malloc-at: '%s' is none of the functions that are redirected", name);
+    if (!begins(plan, address, &symbol->size))
+        return FAIL("--malloc-at: %s: no function begins at 0x%" PRIx64 " (by .eh_frame)", name, address);
+    for (size_t k = 0; k < plan->symbol_count; k++)
+        if (strcmp(plan->symbols[k].name, name) == 0)
+            return FAIL("--malloc-at: %s is given twice", name);
+    symbol->name = strdup(name);
+    symbol->address = address;
+    plan->symbol_count += symbol->name != NULL;
+    return symbol->name || FAIL("no memory");
+}
+
+/* Instead of symbols: MALLOC[,NAME=ADDRESS]…, in hexadecimal or decimal. */
+static bool take_given(struct hw_static_plan *plan, const char *given, struct hw_error *error)
+{
+    static const char *const needed[] = {"malloc", "free", "calloc", "realloc"};
+    char text[1024], *rest = text, *part;
+    if ((size_t)snprintf(text, sizeof text, "%s", given) >= sizeof text)
+        return FAIL("--malloc-at: too long");
+    for (size_t i = 0; i < plan->symbol_count; i++)
+        free(plan->symbols[i].name);
+    free(plan->symbols);
+    plan->symbol_count = 0;
+    plan->symbols = calloc(strlen(given) + 1, sizeof *plan->symbols);
+    if (!plan->symbols)
+        return FAIL("no memory");
+    while ((part = strsep(&rest, ","))) {
+        char *number = strchr(part, '='), *end;
+        if (number)
+            *number++ = '\0';
+        const char *name = number ? part : "malloc";
+        number = number ? number : part;
+        const uint64_t address = strtoull(number, &end, 0);
+        if (!*number || *end)
+            return FAIL("--malloc-at takes ADDRESS[,NAME=ADDRESS]..., not '%s'", given);
+        if (!add_given(plan, name, address, error))
+            return false;
+    }
+    qsort(plan->symbols, plan->symbol_count, sizeof *plan->symbols, by_name);
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (!hw_static_plan_find(plan, needed[i]))
+            return FAIL("--malloc-at needs the address of %s, too: --malloc-at=MALLOC,free=ADDRESS,calloc=ADDRESS,"
+                        "realloc=ADDRESS",
+                        needed[i]);
+    return true;
+}
+
+/* glibc's tunables have their names in every program that glibc is linked into. */
+static bool is_glibc(Elf *elf)
+{
+    size_t size = 0;
+    const char *bytes = elf_rawfile(elf, &size);
+    return bytes && memmem(bytes, size, "glibc.rtld.", 11);
+}
+
 /* ---- the file ---- */
 
 static bool read_headers(struct hw_static_plan *plan, Elf *elf, const char *path, struct hw_error *error)
@@ -383,7 +466,16 @@ static bool read_headers(struct hw_static_plan *plan, Elf *elf, const char *path
     return plan->headers_at || FAIL("%s: its headers are not loaded with it: it cannot be recorded", path);
 }
 
-bool hw_static_plan_read(struct hw_static_plan *plan, const char *path, struct hw_error *error)
+/* Functions are where the caller says, not where symbols say. */
+static bool use_given(struct hw_static_plan *plan, Elf *elf, const char *path, const char *given,
+                      struct hw_error *error)
+{
+    if (!is_glibc(elf))
+        return FAIL("%s: --malloc-at is for programs with glibc", path);
+    return take_given(plan, given, error);
+}
+
+bool hw_static_plan_read(struct hw_static_plan *plan, const char *path, const char *given, struct hw_error *error)
 {
     *plan = (struct hw_static_plan){0};
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -391,9 +483,10 @@ bool hw_static_plan_read(struct hw_static_plan *plan, const char *path, struct h
         return FAIL("%s: %s", path, strerror(errno));
     elf_version(EV_CURRENT);
     Elf *elf = elf_begin(file, ELF_C_READ, NULL);
-    const bool fine = elf && read_headers(plan, elf, path, error) && read_symbols(plan, path, error) &&
-                      check_library(plan, path, error) && read_pointers(plan, elf, path, error) &&
-                      find_unwind(plan, elf, error);
+    const bool fine = elf && read_headers(plan, elf, path, error) && read_pointers(plan, elf, path, error) &&
+                      find_unwind(plan, elf, given != NULL, error) &&
+                      (given ? use_given(plan, elf, path, given, error)
+                             : read_symbols(plan, path, error) && check_library(plan, path, error));
     if (!elf)
         hw_error_set(error, "%s: it cannot be read: %s", path, elf_errmsg(-1));
     elf_end(elf);

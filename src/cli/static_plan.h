@@ -28,12 +28,14 @@ struct hw_static_plan {
     enum hw_static_allocator allocator;
     uint64_t (*moved)[2]; /* pointers in thread-local data: where, and to what; the program's own start adds its bias */
     size_t moved_count;
-    uint64_t (*unwind)[2]; /* code, and the FDE about it; sorted. None if the program has .eh_frame_hdr */
+    /* Start of code, the FDE about it, bytes of code; sorted. None if the program has .eh_frame_hdr. */
+    uint64_t (*unwind)[3];
     size_t unwind_count;
 };
 
-/* False: ERROR says why the program cannot be recorded. */
-bool hw_static_plan_read(struct hw_static_plan *plan, const char *path, struct hw_error *error);
+/* GIVEN: where its functions are, for a program without symbols: MALLOC[,NAME=ADDRESS]…, as in its file; NULL: by its
+ * symbols. False: ERROR says why the program cannot be recorded. */
+bool hw_static_plan_read(struct hw_static_plan *plan, const char *path, const char *given, struct hw_error *error);
 void hw_static_plan_free(struct hw_static_plan *plan);
 /* NULL: there is none. */
 const struct hw_static_symbol *hw_static_plan_find(const struct hw_static_plan *plan, const char *name);

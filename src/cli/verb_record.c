@@ -47,6 +47,7 @@ struct record {
     bool contents, pinned, fill, no_samples, paused;
     bool lost;         /* blocks, by the program itself, as far as that is known */
     const char *facts; /* file with the characteristics of the allocator */
+    const char *malloc_at; /* where functions of a statically linked program are */
     struct hw_facts told;
     struct hw_view_arguments names;                                         /* for `symbolize` */
     uint64_t sample_bytes, sample_accesses, table, depth, exit_code, leaks; /* 0: not given */
@@ -125,6 +126,9 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "                        with --exit-code: lost blocks that do not count,\n"
                            "                        LeakSanitizer's or Valgrind's file of\n"
                            "                        suppressions; may be repeated\n"
+                           "      --malloc-at=ADDRESS,free=ADDRESS,calloc=ADDRESS,realloc=ADDRESS\n"
+                           "                        where these functions are, in a statically linked\n"
+                           "                        program that was stripped\n"
                            "      --depth=N         frames of a call stack to keep, 1 to 256 (default 256)\n"
                            "      --symbolize       store the names of functions, files and lines in the\n"
                            "                        profile, so that it can be read without the programs\n"
@@ -240,6 +244,7 @@ static const struct hw_option verb_options[] = {
     HW_SUPPRESSION_OPTIONS(struct record, names),
     HW_OPTION_NUMBER("depth", 0, struct record, depth, 1, DEPTH_MOST),
     HW_OPTION_TEXT("facts", 0, struct record, facts),
+    HW_OPTION_TEXT("malloc-at", 0, struct record, malloc_at),
     HW_OPTION_FLAG("no-prediction", 0, struct record, no_prediction),
     HW_OPTION_FLAG("no-pack", 0, struct record, no_pack),
     HW_OPTION_FLAG("report", 0, struct record, report),
@@ -421,6 +426,7 @@ static bool prepare_static(struct record *record, struct hw_error *error)
         {record->pinned, "--pinned"},
         {record->requests, "--valgrind-requests"},
         {record->paused, "--paused"},
+        {record->dump_at, "--dump-at"},
     };
     for (size_t i = 0; i < sizeof dynamic / sizeof *dynamic; i++)
         if (dynamic[i].asked) {
@@ -430,7 +436,7 @@ static bool prepare_static(struct record *record, struct hw_error *error)
                          record->target.image, dynamic[i].option);
             return false;
         }
-    return hw_static_plan_read(&record->plan, record->target.image, error);
+    return hw_static_plan_read(&record->plan, record->target.image, record->malloc_at, error);
 }
 
 /* Finds and checks everything. Returns 0, or the exit code with ERROR. */
@@ -445,6 +451,11 @@ static int prepare(struct record *record, struct hw_error *error)
         return HW_VERB_CANNOT_START;
     if (record->target.is_static && !prepare_static(record, error))
         return HW_VERB_CANNOT_START;
+    if (record->malloc_at && !record->target.is_static) {
+        hw_error_set(error, "%s is linked dynamically: --malloc-at is only for statically linked programs",
+                     record->target.image);
+        return HW_VERB_CANNOT_START;
+    }
     if (!hw_find_runtime(runtime, sizeof runtime, error) || !hw_preload_init(&record->preload, runtime, error) ||
         !choose_name(record, error))
         return HW_VERB_CANNOT_START;

@@ -137,6 +137,47 @@ static void test_sampled(void **state)
     recording_free(&recording);
 }
 
+/* The address of a function of the same program with symbols. */
+static unsigned long long address_of(const char *program, const char *name)
+{
+    struct run_result result = run((const char *const[]){"nm", program, NULL}, NULL);
+    unsigned long long address = 0;
+    char line[64];
+    snprintf(line, sizeof line, " %s\n", name);
+    const char *found = strstr(result.out, line);
+    assert_non_null(found);
+    while (found > result.out && found[-1] != '\n')
+        found--;
+    assert_int_equal(sscanf(found, "%llx", &address), 1);
+    run_result_free(&result);
+    return address;
+}
+
+static void test_addresses(void **state)
+{
+    const char *stripped = need_program("static-stripped"), *program = need_program("static-glibc");
+    char option[256];
+    snprintf(option, sizeof option, "--malloc-at=0x%llx,free=0x%llx,calloc=0x%llx,realloc=0x%llx",
+             address_of(program, "malloc"), address_of(program, "free"), address_of(program, "calloc"),
+             address_of(program, "realloc"));
+    struct recording recording = record_static(stripped, "exit", (const char *const[]){option, NULL});
+    assert_exit(&recording.run, 8, "static-stripped");
+    assert_true(recording.file_count > 0 && recording.report != NULL);
+    /* Those of the program, and a few of libc, which have no names here. */
+    const int64_t allocations = json_number(recording.report, "totals.allocations");
+    assert_true(allocations >= 3 * IN_THREADS + 10 && allocations < 3 * IN_THREADS + 3000);
+    assert_int_equal(json_number(recording.report, "totals.reallocations"), IN_THREADS);
+    recording_free(&recording);
+}
+
+static void test_debug_file(void **state)
+{
+    struct recording recording = record_static(need_program("static-debuglink"), "exit", NULL);
+    assert_exit(&recording.run, 8, "static-debuglink");
+    check_counts(recording.report);
+    recording_free(&recording);
+}
+
 static void check_refused(const char *option, const char *program, const char *reason)
 {
     const char *const arguments[] = {"record", "-o", join_path(test_directory, "refused.hwprof"), option, "--",
@@ -154,6 +195,11 @@ static void test_refused(void **state)
     static const char *const options[] = {"--mode=allocator", "--sample-accesses",   "--leaks", "--keeps", "--contents",
                                           "--pinned",         "--valgrind-requests", "--paused"};
     check_refused("-q", need_program("static-stripped"), "no symbols");
+    check_refused("--malloc-at=here", need_program("static-stripped"), "takes ADDRESS");
+    check_refused("--malloc-at=0x401001", need_program("static-stripped"), "no function begins at 0x401001");
+    check_refused("--malloc-at=puts=1", need_program("static-stripped"), "'puts' is none of the functions");
+    check_refused("--malloc-at=1", need_program("hello"), "only for statically linked programs");
+    check_refused("--malloc-at=1", need_program("static-musl"), "is for programs with glibc");
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         check_refused(options[i], need_program("static-glibc"), "only with programs that are linked dynamically");
 }
@@ -161,4 +207,5 @@ static void test_refused(void **state)
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_glibc),
                cmocka_unit_test(test_glibc_pie), cmocka_unit_test(test_musl), cmocka_unit_test(test_another_allocator),
                cmocka_unit_test(test_sqlite), cmocka_unit_test(test_stacks), cmocka_unit_test(test_nothing_allocated),
-               cmocka_unit_test(test_sampled), cmocka_unit_test(test_refused))
+               cmocka_unit_test(test_sampled), cmocka_unit_test(test_addresses), cmocka_unit_test(test_debug_file),
+               cmocka_unit_test(test_refused))
