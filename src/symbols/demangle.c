@@ -1,4 +1,4 @@
-/* demangle.c - readable names of C++ and Rust functions.
+/* demangle.c - readable names of functions and variables of C++ and Rust.
  *
  * A seam around libiberty, so that its headers and flags stand in one place. */
 #include <stdlib.h>
@@ -27,6 +27,11 @@ char *hw_demangle(const char *linkage_name)
     char *clone = readable ? strstr(readable, " [clone ") : NULL;
     if (clone)
         *clone = '\0';
+    /* Rust's thread_local! puts the variable into functions and constants of its own. */
+    char *local = readable ? strstr(readable, "::__RUST_STD_INTERNAL_VAL") : NULL;
+    char *outer = local ? strstr(readable, "::{") : NULL;
+    if (local)
+        *(outer && outer < local ? outer : local) = '\0';
     return readable;
 }
 

@@ -374,6 +374,23 @@ static void test_hostile_text(void **state)
 }
 
 /* Threads that write while the others end, and allocate. */
+/* Lines of the report fit into the usual 80 columns. */
+static void test_columns(void **state)
+{
+    struct recording recording = record_contents("--contents=fill", "--pinned", NULL);
+    struct run_result result = heapwise(
+        (const char *const[]){"report", "--section", "contents,pinned,memory", recording.files[0], NULL}, NULL);
+    assert_exit(&result, 0, result.err);
+    size_t columns = 0;
+    for (const char *at = result.out; *at; at++) {
+        columns = *at == '\n' ? 0 : columns + ((*at & 0xc0) != 0x80);
+        if (columns > 80)
+            fail_msg("more than 80 columns, until: %.60s", at - 60);
+    }
+    run_result_free(&result);
+    recording_free(&recording);
+}
+
 static void test_threads(void **state)
 {
     struct recording recording = record_argument("threads", "--contents", NULL);
@@ -435,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_hostile_memory), cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_fork),           cmocka_unit_test(test_confined),     cmocka_unit_test(test_sqlite),
         cmocka_unit_test(test_one_in_many),    cmocka_unit_test(test_waits),        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_filled),         cmocka_unit_test(test_reasons)};
+        cmocka_unit_test(test_filled),         cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

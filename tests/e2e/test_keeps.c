@@ -535,6 +535,22 @@ static void assert_typed(const json_t *report, const struct typed *expected)
         fail_msg("%s: %zu keepers", expected->function, found);
 }
 
+/* Variables of functions are called so, not "remembered.0". */
+static void assert_variable_of_function(const json_t *report)
+{
+    size_t at, found = 0;
+    json_t *keeper;
+    json_array_foreach(part(report, "keepers"), at, keeper)
+    {
+        const char *variable = json_text(keeper, "variable");
+        if (!variable || !strstr(variable, "remembered"))
+            continue;
+        assert_string_equal(variable, "remember_in_function()::remembered");
+        found++;
+    }
+    assert_int_not_equal(found, 0);
+}
+
 /* Types of C++ have their namespaces and classes. */
 static void test_types(void **state)
 {
@@ -591,6 +607,7 @@ static void test_reports(void **state)
     assert_non_null(strstr(result.out, "main in main thread"));
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
         assert_typed(recording.report, &fields[f]);
+    assert_variable_of_function(recording.report);
     const char *typed = strstr(result.out, "service.table[3].head (keeps) ");
     const char *type = typed ? strstr(typed, " struct entry\n") : NULL;
     assert_true(type && type < strchr(typed, '\n')); /* an arrow is between them */
@@ -631,6 +648,7 @@ static void test_symbolised(void **state)
     assert_kinds(report);
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) /* without the program's file */
         assert_typed(report, &fields[f]);
+    assert_variable_of_function(report);
     json_decref(report);
     recording_free(&recording);
 }

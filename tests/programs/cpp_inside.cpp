@@ -1,4 +1,4 @@
-// cpp_inside.cpp - blocks that a C++ program keeps only pointers inside of: reachable, except those whose function says
+// cpp_inside.cpp - blocks that a program keeps only pointers inside of: reachable, except those whose function says
 // otherwise.
 #include <cstdint>
 #include <cstdlib>
@@ -37,6 +37,7 @@ struct alignas(16) Wide {
 static Second *volatile second;
 static Element *volatile elements;
 static Wide *volatile wide;
+static unsigned char *volatile tables[3];
 static char *volatile sized, *volatile text, *volatile middle;
 
 #define NOINLINE __attribute__((noinline))
@@ -72,6 +73,26 @@ NOINLINE static void reachable_by_text()
     block[1] = 30;
     text = reinterpret_cast<char *>(block + 3);
 }
+/* As a HashMap of Rust: entries of 24 bytes, a byte for each, and the first 16 bytes again. */
+static unsigned char *make_table(size_t count, unsigned char empty)
+{
+    unsigned char *block = static_cast<unsigned char *>(calloc(1, 24 * count + count + 16)), *bytes = block + 24 * count;
+    memset(bytes, empty, count + 16);
+    bytes[1] = bytes[(count < 16 ? 16 : count) + 1] = 0x35;
+    return bytes;
+}
+NOINLINE static void reachable_by_hash_table()
+{
+    tables[0] = make_table(16, 0xff);
+}
+NOINLINE static void reachable_by_small_hash_table()
+{
+    tables[1] = make_table(4, 0xff);
+}
+NOINLINE static void possible_by_zeros()
+{
+    tables[2] = make_table(16, 0);
+}
 NOINLINE static void possible_by_middle()
 {
     uint64_t *block = static_cast<uint64_t *>(calloc(1, 200));
@@ -92,6 +113,9 @@ int main()
     reachable_by_wide_element();
     reachable_after_size();
     reachable_by_text();
+    reachable_by_hash_table();
+    reachable_by_small_hash_table();
+    possible_by_zeros();
     possible_by_middle();
     scrub();
     _Exit(0);

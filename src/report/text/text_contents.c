@@ -11,7 +11,8 @@
 
 #define USUAL_PLACES    10
 #define USUAL_EXAMPLES  3
-#define EXAMPLE_COLUMNS 40
+#define EXAMPLE_COLUMNS 42
+#define EXAMPLE_LEAST   12
 
 static void print_sum(struct hw_text *text, const char *name, uint64_t bytes, uint64_t all, const char *what)
 {
@@ -55,15 +56,18 @@ static void print_example(struct hw_text *text, const struct hw_content_example 
 {
     struct hw_buffer bytes = {0};
     const bool quoted = hw_content_quote(example, &bytes, text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
-    fprintf(text->page.stream, "%15s  %s times %s", "", HW_MANY(example->copies), HW_BYTES(example->size));
+    const int used =
+        fprintf(text->page.stream, "%15s  %s times %s", "", HW_MANY(example->copies), HW_BYTES(example->size));
     if (example->shown) {
-        const char *cut = text->options->full
-                              ? hw_buffer_text(&bytes)
-                              : hw_page_cut(&text->page, &text->line, hw_buffer_text(&bytes), EXAMPLE_COLUMNS + 2);
-        fprintf(text->page.stream, "  %s%s", quoted ? "" : "hex ", cut);
-        if (example->shown < example->size && example->shown < sizeof example->bytes &&
-            text->view->profile->content_search->flags & HW_CONTENT_FILLED)
-            fputs(", then never written", text->page.stream);
+        const bool unwritten = example->shown < example->size && example->shown < sizeof example->bytes &&
+                               text->view->profile->content_search->flags & HW_CONTENT_FILLED;
+        const char *const kind = quoted ? "  " : "  hex ", *const after = unwritten ? ", then never written" : "";
+        const int rest = (int)text->page.width - used - (int)strlen(kind) - (int)strlen(after);
+        const size_t room = rest > EXAMPLE_COLUMNS ? EXAMPLE_COLUMNS : rest > EXAMPLE_LEAST ? rest : EXAMPLE_LEAST;
+        fprintf(text->page.stream, "%s%s%s", kind,
+                text->options->full ? hw_buffer_text(&bytes)
+                                    : hw_page_cut(&text->page, &text->line, hw_buffer_text(&bytes), room),
+                after);
     }
     fputc('\n', text->page.stream);
     text->failed |= bytes.failed;
@@ -153,17 +157,17 @@ void hw_text_contents(struct hw_text *text)
     }
     const bool filled = info->flags & HW_CONTENT_FILLED;
     const struct hw_contents all = hw_contents_sum(text->view);
-    print_sum(text, "Copies", all.identical_bytes, all.bytes, "identical to another block, beyond the first");
+    print_sum(text, "Copies", all.identical_bytes, all.bytes, "identical to another block, but the first");
     print_sum(text, "Zeros", all.zero_bytes, all.bytes, "blocks, and pages of blocks, of zeros only");
     print_sum(text, "Unused ends", all.unused_tail_bytes, all.bytes, "zeros or never written, 16 bytes or more");
     print_sum(text, "Not in memory", all.absent_bytes, all.bytes, "never written, or freed since (madvise)");
     if (filled)
         print_sum(text, "Never written", all.never_written_bytes - all.absent_bytes, all.bytes,
-                  "bytes in memory that the program never wrote");
+                  "in memory, but the program never wrote it");
     else
         fprintf(page->stream, "%-14s %12s %8s  %s\n", "Never written", "-", "",
                 "not known for small blocks, see below");
-    print_sum(text, "Avoidable", all.avoidable_bytes, all.bytes, "resident bytes of the rows above, each counted once");
+    print_sum(text, "Avoidable", all.avoidable_bytes, all.bytes, "resident, of the above, each counted once");
     print_search(text, &all);
     const struct hw_contents **sorted = hw_contents_sorted(text->view, &count);
     const size_t top = text->options->top ? text->options->top : USUAL_PLACES;

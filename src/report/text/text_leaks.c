@@ -58,8 +58,8 @@ static void print_search(struct hw_text *text)
                   HW_BYTES(info->scanned_bytes), HW_NS(info->scan_ns, text->page.utf8), HW_OF(info->threads, "thread"));
     if (info->inside_blocks)
         hw_buffer_add(line,
-                      " To %s in %s of those still reachable only pointers lead that C++ has inside of blocks (arrays, "
-                      "second base classes).",
+                      " To %s in %s of those still reachable only pointers lead that C++ and Rust have inside of blocks "
+                      "(arrays, second base classes, hash tables).",
                       HW_BYTES(info->inside_bytes), HW_OF(info->inside_blocks, "block"));
     if (info->stopped_ns)
         hw_buffer_add(line, " The program stood still for %s.", HW_NS(info->stopped_ns, text->page.utf8));

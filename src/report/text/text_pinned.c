@@ -2,6 +2,7 @@
 #include "report/text/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/order.h"
 #include "report/text/human.h"
@@ -10,6 +11,7 @@
 
 #define USUAL_PLACES 10
 #define NEIGHBOURS   3
+#define SOUGHT       12 /* neighbours, of which several may have one name */
 
 static void print_sum(struct hw_text *text, const char *name, const char *sign, uint64_t bytes, const char *what)
 {
@@ -24,9 +26,9 @@ static void print_sums(struct hw_text *text, const struct hw_heap_pages *heap)
     const uint64_t least = heap->rounding_bytes < heap->absent_bytes ? heap->rounding_bytes : heap->absent_bytes;
     const uint64_t absent = heap->absent_rounding_bytes < least ? heap->absent_rounding_bytes : least;
     print_sum(text, "Blocks, as requested", "", heap->requested_bytes, "");
-    print_sum(text, "Rounding", "+", heap->rounding_bytes - absent, "sizes that are rounded up, where in memory");
+    print_sum(text, "Rounding", "+", heap->rounding_bytes - absent, "sizes rounded up, where in memory");
     print_sum(text, "Headers", "+", heap->header_bytes, "");
-    print_sum(text, "Not in memory", "-", heap->absent_bytes - absent, "of these: never touched, returned, or in swap");
+    print_sum(text, "Not in memory", "-", heap->absent_bytes - absent, "never touched, returned, or in swap");
     print_sum(text, "Pinned", "+", heap->free_bytes, "free, in pages with a live block");
     print_sum(text, "Kept by the allocator", "+", heap->kept_bytes, "free, in pages without one");
     print_sum(text, "Resident", "=", heap->resident_bytes, "in mappings with live blocks");
@@ -54,8 +56,8 @@ static void print_search(struct hw_text *text, const struct hw_heap_pages *heap)
     if (heap->unwritten_bytes)
         hw_buffer_add(line, " The file had no room for places that pin %s.", HW_BYTES(heap->unwritten_bytes));
     if (heap->ungrouped_pages)
-        hw_buffer_add(line, " %s hold blocks of more than %u places: what an arena would free does not count them.",
-                      HW_OF(heap->ungrouped_pages, "page"), HW_PAGE_GROUP_CONTEXTS);
+        hw_buffer_add(line, " %s %s blocks of more than %u places: what an arena would free does not count them.",
+                      HW_OF(heap->ungrouped_pages, "page"), heap->ungrouped_pages == 1 ? "holds" : "hold", HW_PAGE_GROUP_CONTEXTS);
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(line));
 }
 
@@ -100,8 +102,8 @@ struct neighbour {
     uint64_t pages;
 };
 
-/* The places that share most pages with CONTEXT: at most NEIGHBOURS, returns how many. */
-static size_t neighbours_of(struct hw_text *text, uint32_t context, struct neighbour most[NEIGHBOURS])
+/* The places that share most pages with CONTEXT: at most SOUGHT, returns how many. */
+static size_t neighbours_of(struct hw_text *text, uint32_t context, struct neighbour most[SOUGHT])
 {
     const struct hw_profile *profile = text->view->profile;
     uint64_t *pages = calloc(profile->context_entry_count + 1, sizeof *pages);
@@ -119,32 +121,40 @@ static size_t neighbours_of(struct hw_text *text, uint32_t context, struct neigh
     for (uint32_t i = 0; pages && i < profile->context_entry_count; i++) {
         size_t at = count;
         for (; at && most[at - 1].pages < pages[i]; at--)
-            if (at < NEIGHBOURS)
+            if (at < SOUGHT)
                 most[at] = most[at - 1];
-        if (pages[i] && at < NEIGHBOURS) {
+        if (pages[i] && at < SOUGHT) {
             most[at] = (struct neighbour){i, pages[i]};
-            count += count < NEIGHBOURS;
+            count += count < SOUGHT;
         }
     }
     free(pages);
     return count;
 }
 
+/* Of several with one name the first one, which has most pages. */
 static void add_neighbours(struct hw_text *text, uint32_t context, struct hw_buffer *out)
 {
-    struct neighbour most[NEIGHBOURS];
+    struct neighbour most[SOUGHT];
     const size_t count = neighbours_of(text, context, most);
+    char *names[NEIGHBOURS];
     size_t named = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && named < NEIGHBOURS; i++) {
         const struct hw_view_context *other = hw_view_context_of(text->view, most[i].context);
         const struct hw_view_frame *frame = other ? headline(text, other) : NULL;
-        if (!frame)
+        const char *name = frame ? hw_text_function(text, frame, 40) : NULL;
+        size_t same = 0;
+        while (name && same < named && strcmp(names[same], name))
+            same++;
+        if (!name || same < named || !(names[named] = strdup(name)))
             continue;
-        hw_buffer_add(out, "%s%s (%s)", named++ ? ", " : " With it on pages: ", hw_text_function(text, frame, 40),
+        hw_buffer_add(out, "%s%s (%s)", named++ ? ", " : " With it on pages: ", name,
                       HW_OF(most[i].pages, "page"));
     }
     if (named)
         hw_buffer_add(out, ".");
+    while (named)
+        free(names[--named]);
 }
 
 static void print_place(struct hw_text *text, const struct hw_pin *pin)
@@ -161,9 +171,15 @@ static void print_place(struct hw_text *text, const struct hw_pin *pin)
     else
         fputs("(unknown stack)", page->stream);
     fputc('\n', page->stream);
-    hw_buffer_add(&facts, "%s of %s on %s, which are %s full; on %s of them it is the only place.", HW_OF(pin->blocks, "block"),
-                  HW_BYTES(pin->own_bytes), HW_OF(pin->pages, "page"),
-                  HW_PERCENT((double)pin->live_bytes, (double)pin->pages * 4096), pin->sole_pages ? HW_COUNT(pin->sole_pages) : "none");
+    const bool one = pin->pages == 1;
+    hw_buffer_add(&facts, "%s of %s on %s, which %s %s full; ", HW_OF(pin->blocks, "block"), HW_BYTES(pin->own_bytes),
+                  HW_OF(pin->pages, "page"), one ? "is" : "are",
+                  HW_PERCENT((double)pin->live_bytes, (double)pin->pages * 4096));
+    if (one)
+        hw_buffer_add(&facts, "it is %sthe only place there.", pin->sole_pages ? "" : "not ");
+    else
+        hw_buffer_add(&facts, "on %s of them it is the only place.",
+                      pin->sole_pages ? HW_COUNT(pin->sole_pages) : "none");
     if (context->sum.frees)
         hw_buffer_add(&facts, " %s of this place were freed, after %s on average.", HW_MANY(context->sum.frees),
                       HW_NS((uint64_t)(context->sum.lifetime_total_ns / context->sum.frees), page->utf8));

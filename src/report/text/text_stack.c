@@ -30,7 +30,7 @@ bool hw_text_done(struct hw_text *text)
 
 #define STACK_LINES    16 /* longer stacks are folded in the middle */
 #define LEAST_NAME     16 /* columns of a function's name beside its place */
-#define WIDEST_WRAPPER 40
+#define WIDEST_WRAPPER 38 /* the first one fits into 80 columns, with ", …" behind it */
 
 /* ---- names ---- */
 

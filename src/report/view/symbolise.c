@@ -194,7 +194,7 @@ static size_t make_keeper(struct symboliser *symboliser, const struct hw_view_ke
     if (symbol)
         names[count++] = make_data(symboliser, map, flags, symbol->address, symbol->size, symbol->name);
     if (keeper->field_of)
-        names[count++] = make_data(symboliser, map, flags | HW_DATA_FIELD_OF, at, size, keeper->field_of);
+        names[count++] = make_data(symboliser, map, flags | HW_DATA_FIELD_OF | whole, at, size, keeper->field_of);
     if (keeper->field && *keeper->field)
         names[count++] = make_data(symboliser, map, flags | HW_DATA_FIELD, at, size, keeper->field);
     if (keeper->type)

@@ -395,6 +395,14 @@ static void name_keeper(struct hw_view_keeper *keeper, const struct hw_data *dat
         }
 }
 
+/* What debug information calls the variable of KEEPER; that of a function in C is "cache.0" in the table of symbols. */
+static void take_variable(struct hw_view_keeper *keeper, const char *variable)
+{
+    keeper->field_of = variable;
+    if (variable && keeper->symbol && strchr(keeper->symbol, '.'))
+        keeper->symbol = variable;
+}
+
 /* What the profile itself has: the name of KIND (enum hw_data_name_flags), or NULL. */
 static const char *kept_name(const struct hw_view *view, const struct hw_view_keeper *keeper, uint32_t kind)
 {
@@ -417,10 +425,11 @@ static bool is_symbolised(const struct hw_view *view, uint32_t module)
 static void take_names(const struct hw_view *view, struct hw_view_keeper *keeper)
 {
     const bool whole = keeper->kind == HW_KEEPER_VARIABLE;
-    keeper->type = kept_name(view, keeper, whole ? HW_DATA_TYPE | HW_DATA_WHOLE : HW_DATA_TYPE);
+    const uint32_t all = whole ? HW_DATA_WHOLE : 0;
+    keeper->type = kept_name(view, keeper, HW_DATA_TYPE | all);
+    take_variable(keeper, kept_name(view, keeper, HW_DATA_FIELD_OF | all));
     if (whole)
         return;
-    keeper->field_of = kept_name(view, keeper, HW_DATA_FIELD_OF);
     keeper->field = keeper->field_of ? kept_name(view, keeper, HW_DATA_FIELD) : NULL;
     if (keeper->field_of && !keeper->field)
         keeper->field = "";
@@ -449,10 +458,9 @@ static bool name_fields(struct hw_view *view, uint32_t module, const struct hw_v
     for (size_t i = 0; fine && i < count; i++) {
         struct hw_view_keeper *is = &keeps->keepers[keeper[i]];
         is->type = query[i].type;
-        if (query[i].whole)
-            continue;
-        is->field_of = query[i].variable;
-        is->field = query[i].path;
+        take_variable(is, query[i].variable);
+        if (!query[i].whole)
+            is->field = query[i].path;
     }
     free(query);
     free(keeper);
@@ -521,9 +529,8 @@ static void add_thread(const struct naming *naming, const struct hw_view_keeper 
 
 static void add_variable(const struct hw_view_keeper *keeper, struct hw_buffer *out)
 {
-    if (keeper->field) { /* C: "cache.0" is what a function keeps; C++ has longer names in the table of symbols */
-        const bool kept = keeper->symbol && !strchr(keeper->symbol, '.');
-        hw_buffer_add(out, "%s%s", kept ? keeper->symbol : keeper->field_of, keeper->field);
+    if (keeper->field) { /* C++ has longer names in the table of symbols */
+        hw_buffer_add(out, "%s%s", keeper->symbol ? keeper->symbol : keeper->field_of, keeper->field);
         return;
     }
     const char *name = keeper->symbol ? keeper->symbol : keeper->section;
