@@ -17,7 +17,11 @@
 #define HW_LAUNCHER_FOLDER "/tmp/"
 #define HW_LAUNCHER_PREFIX "heapwise-"
 
-enum hw_launcher_kind { HW_LAUNCHER_FILE = 1, HW_LAUNCHER_PROBLEM = 2 };
+enum hw_launcher_kind {
+    HW_LAUNCHER_FILE = 1,
+    HW_LAUNCHER_PROBLEM = 2,
+    HW_LAUNCHER_PRIVATE_FILE = 3, /* that only its owner may read */
+};
 
 struct hw_launcher_request {
     uint64_t session;

@@ -66,14 +66,15 @@ static bool receive(int file, struct received *received)
 }
 
 /* A new file for the process PID; its descriptor, or -1 with errno. */
-static int make_file(const struct hw_file_service *service, const char *executable, pid_t pid, char *path, size_t size)
+static int make_file(const struct hw_file_service *service, const char *executable, pid_t pid, mode_t mode, char *path,
+                     size_t size)
 {
     char host[HOST_NAME_MAX + 1] = "";
     gethostname(host, sizeof host - 1);
     const struct hw_name_parts parts = {executable, host, (uint64_t)pid};
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         hw_expand_name(path, size, service->pattern, &parts, attempt);
-        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (file >= 0 || errno != EEXIST)
             return file;
     }
@@ -103,7 +104,8 @@ static void serve_file(const struct hw_file_service *service, struct received *r
     for (char *c = received->request.text; *c; c++) /* it is to be one component of a path */
         if (*c == '/')
             *c = '_';
-    int file = make_file(service, received->request.text, received->pid, reply.path, sizeof reply.path);
+    const mode_t mode = received->request.kind == HW_LAUNCHER_PRIVATE_FILE ? 0600 : 0666;
+    int file = make_file(service, received->request.text, received->pid, mode, reply.path, sizeof reply.path);
     reply.error = file < 0 ? errno : 0;
     reply.pid = (uint32_t)received->pid;
     reply.start_time = hw_process_start_time(reply.pid);
@@ -135,7 +137,8 @@ static void *serve(void *argument)
         }
         const struct hw_launcher_request *request = &received.request;
         bool known = request->session == service->session;
-        if (known && request->kind == HW_LAUNCHER_FILE && received.pid > 0 && received.reply >= 0)
+        const bool wanted = request->kind == HW_LAUNCHER_FILE || request->kind == HW_LAUNCHER_PRIVATE_FILE;
+        if (known && wanted && received.pid > 0 && received.reply >= 0)
             serve_file(service, &received);
         if (known && request->kind == HW_LAUNCHER_PROBLEM && service->problems++ == 0)
             service->problem = *request;

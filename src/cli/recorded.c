@@ -250,3 +250,9 @@ bool hw_recorded_find(struct hw_recorded *recorded)
                 runtime ? ": the runtime is loaded, but stepped aside (HEAPWISE_OPTIONS=verbose=1 lets it say why)"
                         : ": start it with heapwise record, or build it with heapwise cc");
 }
+
+mode_t hw_recorded_mode(const struct hw_recorded *recorded)
+{
+    struct stat status;
+    return fstat(recorded->profile, &status) == 0 && !(status.st_mode & (S_IRWXG | S_IRWXO)) ? 0600 : 0666;
+}

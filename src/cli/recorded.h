@@ -23,6 +23,8 @@ struct hw_recorded {
 
 /* Finds and opens the profile of process `pid`, by its mapping of the file. False: `error` says why. */
 bool hw_recorded_find(struct hw_recorded *recorded);
+/* For open(2): copies of a profile that only its owner may read are his alone. */
+mode_t hw_recorded_mode(const struct hw_recorded *recorded);
 
 /* A file of /proc/PID, up to SIZE - 1 bytes. False: there is none, or it is empty. */
 bool hw_read_proc(pid_t pid, const char *name, char *buffer, size_t size);

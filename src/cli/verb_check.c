@@ -10,6 +10,7 @@
 #include "cli/open_view.h"
 #include "cli/reporting.h"
 #include "report/compare/check.h"
+#include "report/view/pins.h"
 
 #define USUAL_TOLERANCE 5.0
 
@@ -27,6 +28,8 @@ static const char help[] = "Usage: heapwise check [OPTION]... FILE\n"
                            "  --max-temporary N    blocks freed before their thread allocated again\n"
                            "  --max-growth N       bytes by second that the heap grows over the dumps of the\n"
                            "                       run, which are found beside FILE: five or more\n"
+                           "  --max-pinned N       free bytes in pages that live blocks pin, in profiles of\n"
+                           "                       heapwise record --pinned\n"
                            "  --baseline FILE      another profile: peak, leaked, bytes and allocations may\n"
                            "                       grow by the tolerance only\n"
                            "  --tolerance PCT      how many percent they may grow (default: 5)\n"
@@ -47,11 +50,16 @@ static const struct {
     enum hw_measure_id id;
     bool baseline; /* compared with it */
     bool growth;   /* of the whole run */
+    bool pinned;   /* by live blocks; ID gives the unit */
 } measures[] = {
-    {"max-peak", HW_MEASURE_PEAK, true, false},         {"max-leaked", HW_MEASURE_LEAKED, true, false},
-    {"max-lost", HW_MEASURE_LOST, false, false},        {"max-bytes", HW_MEASURE_BYTES, true, false},
-    {"max-allocations", HW_MEASURE_COUNT, true, false}, {"max-temporary", HW_MEASURE_TEMPORARY, false, false},
-    {"max-growth", HW_MEASURE_LEAKED, false, true},
+    {"max-peak", HW_MEASURE_PEAK, .baseline = true},
+    {"max-leaked", HW_MEASURE_LEAKED, .baseline = true},
+    {"max-lost", HW_MEASURE_LOST, .baseline = false},
+    {"max-bytes", HW_MEASURE_BYTES, .baseline = true},
+    {"max-allocations", HW_MEASURE_COUNT, .baseline = true},
+    {"max-temporary", HW_MEASURE_TEMPORARY, .baseline = false},
+    {"max-growth", HW_MEASURE_LEAKED, .growth = true},
+    {"max-pinned", HW_MEASURE_LEAKED, .pinned = true},
 };
 
 #define MEASURE_COUNT (sizeof measures / sizeof *measures)
@@ -82,7 +90,10 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
         at++;
     command->check_count += at == command->check_count;
     command->max_growth |= measures[measure].growth;
-    command->checks[at] = (struct hw_check){.name = measures[measure].name, .id = measures[measure].id, .limit = limit};
+    command->checks[at] = (struct hw_check){.name = measures[measure].name,
+                                            .id = measures[measure].id,
+                                            .pinned = measures[measure].pinned,
+                                            .limit = limit};
     return true;
 }
 
@@ -105,6 +116,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("max-allocations", 0, take_limit),
     HW_OPTION_CALL("max-temporary", 0, take_limit),
     HW_OPTION_CALL("max-growth", 0, take_limit),
+    HW_OPTION_CALL("max-pinned", 0, take_limit),
     HW_OPTION_TEXT("baseline", 0, struct command, baseline),
     HW_OPTION_KEPT("tolerance", 0, take_tolerance, double, struct command, tolerance),
     HW_OPTION_FLAG("github", 0, struct command, github),
@@ -148,9 +160,12 @@ static void add_baseline(struct command *command, const struct hw_diff *diff)
 static bool can_be_checked(const struct command *command, const struct hw_view *view)
 {
     for (size_t i = 0; i < command->check_count; i++) {
-        const char *why = hw_measure_unknown(view, command->checks[i].id);
+        const struct hw_check *limit = &command->checks[i];
+        const char *why = !limit->pinned                 ? hw_measure_unknown(view, limit->id)
+                          : hw_pins_pages(view->profile) ? NULL
+                                                         : hw_not_walked(view->profile);
         if (why) {
-            hw_say("check: %s: --%s cannot be checked: %s", command->reporting.files[0], command->checks[i].name, why);
+            hw_say("check: %s: --%s cannot be checked: %s", command->reporting.files[0], limit->name, why);
             return false;
         }
     }

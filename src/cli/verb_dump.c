@@ -72,9 +72,9 @@ static uint64_t status_kilobytes(const char *status, const char *name)
 
 /* ---- the new file ---- */
 
-static int create(const char *path)
+static int create(const struct dump *dump, const char *path)
 {
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, hw_recorded_mode(&dump->recorded));
 }
 
 /* The name without its extension. */
@@ -98,7 +98,7 @@ static int create_output(struct dump *dump)
         }
         if (dump->force && lstat(dump->output, &status) == 0 && S_ISREG(status.st_mode))
             unlink(dump->output);
-        file = create(dump->output);
+        file = create(dump, dump->output);
         if (file < 0 && errno == EEXIST)
             fail(dump, "%s exists already: choose another name, or use -f to overwrite it", dump->output);
         else if (file < 0)
@@ -108,7 +108,7 @@ static int create_output(struct dump *dump)
     for (uint32_t number = 1; number <= DUMPS_MOST; number++) {
         snprintf(dump->written, sizeof dump->written, "%.*s.dump%" PRIu32 ".hwprof", stem_length(dump->recorded.reach),
                  dump->recorded.reach, number);
-        file = create(dump->written);
+        file = create(dump, dump->written);
         if (file >= 0 || errno != EEXIST)
             break;
     }

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/recorded.h"
@@ -94,6 +96,8 @@ struct moment {
     struct hw_recorded recorded;
     char folder[PATH_MAX]; /* made for it; empty: the name was asked for */
     char path[PATH_MAX + 32];
+    pid_t keeper; /* the child that has made the folder, and removes it once LIFE is closed; 0: none */
+    int life;
 };
 
 /* A number that no file has as its name. */
@@ -107,49 +111,95 @@ static bool is_process(const struct leaks *leaks, pid_t *pid)
     return true;
 }
 
+static struct moment searched; /* of one process */
+
+static void name_in_folder(struct moment *moment)
+{
+    snprintf(moment->path, sizeof moment->path, "%s/%d.hwprof", moment->folder, (int)moment->recorded.pid);
+}
+
+/* In the child: makes the folder, says so by COMMAND, and removes it when the command has ended. */
+static _Noreturn void keep_folder(int command)
+{
+    char byte;
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+    int why = mkdtemp(searched.folder) ? 0 : errno;
+    if (!why) {
+        name_in_folder(&searched);
+        if (write(command, &why, sizeof why) == sizeof why &&
+            write(command, searched.folder, sizeof searched.folder) == sizeof searched.folder)
+            while (read(command, &byte, 1) < 0 && errno == EINTR)
+                ;
+        unlink(searched.path);
+        rmdir(searched.folder);
+    } else if (write(command, &why, sizeof why) < 0)
+        _exit(1);
+    _exit(0);
+}
+
+static bool read_all(int file, void *to, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t got = read(file, (char *)to + done, size - done);
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
+/* A folder that goes with the command, also when it is killed. False with errno. */
+static bool make_folder(struct moment *moment, const char *place)
+{
+    int ends[2], why = 0;
+    char folder[sizeof moment->folder];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    snprintf(moment->folder, sizeof moment->folder, "%s/heapwise-XXXXXX", place);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        keep_folder(ends[1]);
+    }
+    why = child < 0 ? errno : 0;
+    moment->folder[0] = '\0';
+    close(ends[1]);
+    if (child > 0) {
+        moment->keeper = child;
+        moment->life = ends[0];
+        if (!read_all(ends[0], &why, sizeof why))
+            why = ECHILD;
+        if (!why && !read_all(ends[0], folder, sizeof folder))
+            why = ECHILD;
+        if (!why)
+            memcpy(moment->folder, folder, sizeof folder);
+    } else
+        close(ends[0]);
+    errno = why;
+    return !why;
+}
+
 static bool name_output(const struct leaks *leaks, struct moment *moment)
 {
-    struct hw_error *error = &moment->recorded.error;
-    const char *folder = getenv("TMPDIR");
+    const char *place = getenv("TMPDIR");
     if (leaks->output) {
         snprintf(moment->path, sizeof moment->path, "%s", leaks->output);
         return true;
     }
-    snprintf(moment->folder, sizeof moment->folder, "%s/heapwise-XXXXXX", folder && *folder ? folder : "/tmp");
-    if (!mkdtemp(moment->folder)) {
-        hw_error_set(error, "cannot make a folder in %s: %s", folder && *folder ? folder : "/tmp", strerror(errno));
-        moment->folder[0] = '\0';
+    place = place && *place ? place : "/tmp";
+    if (!make_folder(moment, place)) {
+        hw_error_set(&moment->recorded.error, "cannot make a folder in %s: %s", place, strerror(errno));
         return false;
     }
-    snprintf(moment->path, sizeof moment->path, "%s/%d.hwprof", moment->folder, (int)moment->recorded.pid);
+    name_in_folder(moment);
     return true;
-}
-
-static struct moment searched; /* of one process */
-
-static void remove_folder(void)
-{
-    if (searched.folder[0]) {
-        unlink(searched.path);
-        rmdir(searched.folder);
-    }
-}
-
-static void remove_and_end(int number)
-{
-    remove_folder();
-    raise(number); /* the default comes back, and with it the end */
-}
-
-/* An interrupted command leaves no folder. */
-static void remove_on_signals(void)
-{
-    static const int numbers[] = {SIGHUP, SIGINT, SIGTERM};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction action = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, old;
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(numbers[i], &action, NULL);
-    }
 }
 
 /* The profile as it is now: places are in it that the search will name. */
@@ -158,7 +208,7 @@ static bool copy_profile(void *closure)
     struct moment *moment = closure;
     struct hw_recorded *recorded = &moment->recorded;
     const struct hw_snapshot_memory memory = {0, 0};
-    const int file = open(moment->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    const int file = open(moment->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, hw_recorded_mode(recorded));
     if (file < 0) {
         hw_error_set(&recorded->error, "%s cannot be written: %s%s", moment->path, strerror(errno),
                      errno == EEXIST ? "; use -f to overwrite it" : "");
@@ -196,14 +246,16 @@ static int report_process(struct leaks *leaks, pid_t pid)
 {
     char *file = searched.path;
     searched = (struct moment){.recorded = {.pid = pid, .profile = -1}};
-    remove_on_signals();
     int code = HW_VERB_USAGE;
     if (search(leaks, &searched)) {
         leaks->reporting.files = &file;
         code = hw_reporting_run(&leaks->reporting);
     } else
         hw_say("leaks: %s", searched.recorded.error.message);
-    remove_folder();
+    if (searched.keeper > 0) {
+        close(searched.life);
+        waitpid(searched.keeper, NULL, 0);
+    }
     if (searched.recorded.profile >= 0)
         close(searched.recorded.profile);
     return code;

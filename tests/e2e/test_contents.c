@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct recording record_contents(const char *first, const char *second, const char *options)
@@ -65,8 +66,18 @@ static bool has_secret(const char *path)
     return matched == sizeof secret - 1;
 }
 
+/* A profile with bytes of blocks is its owner's alone, also once it is packed. */
 static void test_private(void **state)
 {
+    const mode_t usual_mask = umask(022);
+    umask(usual_mask);
+    struct stat packed;
+    static const char *const with_contents[] = {"--contents", NULL};
+    struct recording one = record_and_load((const char *const[]){need_program("contents"), NULL},
+                                           &(struct record_options){.arguments = with_contents});
+    assert_int_equal(stat(one.files[0], &packed), 0);
+    assert_int_equal(packed.st_mode & 0777, 0600);
+    recording_free(&one);
     static const struct {
         const char *first, *second;
         bool there;
@@ -74,6 +85,12 @@ static void test_private(void **state)
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         struct recording recording = record_contents(runs[i].first, runs[i].second, NULL);
         assert_int_equal(has_secret(recording.files[0]), runs[i].there);
+        struct stat status;
+        assert_int_equal(stat(recording.files[0], &status), 0);
+        if (runs[i].there)
+            assert_int_equal(status.st_mode & 0777, 0600);
+        else
+            assert_int_equal(status.st_mode & 0777, 0666 & ~usual_mask);
         recording_free(&recording);
     }
 }

@@ -47,6 +47,15 @@ static void test_known_layout(void **state)
     assert_int_equal(number(heap, "free_bytes"), free_bytes);
     assert_int_equal(blocks, own_blocks);
     assert_in_range(own_pages, pages, pages + 2); /* a page of both counts twice */
+    for (int over = 0; over <= 1; over++) {
+        char limit[24];
+        snprintf(limit, sizeof limit, "%lld", (long long)(free_bytes - over));
+        const char *const check[] = {"check", "--max-pinned", limit, recording.files[0], NULL};
+        struct run_result result = heapwise(check, NULL);
+        assert_exit(&result, over, "check");
+        assert_contains(result.out, over ? "free in pages that live blocks pin, more than" : "OK");
+        run_result_free(&result);
+    }
     recording_free(&recording);
 }
 
@@ -114,6 +123,14 @@ static void test_sqlite(void **state)
 /* Without the option nobody looks, and the report says so. */
 static void test_not_asked_for(void **state)
 {
+    struct recording plain = record_and_load((const char *const[]){need_program("pinned"), NULL},
+                                             &(struct record_options){.arguments = NULL});
+    struct run_result checked =
+        heapwise((const char *const[]){"check", "--max-pinned", "1G", plain.files[0], NULL}, NULL);
+    assert_exit(&checked, 2, "check");
+    assert_contains(checked.err, "--max-pinned cannot be checked: pages were not examined");
+    run_result_free(&checked);
+    recording_free(&plain);
     const char *const argv[] = {need_program("pinned"), NULL};
     struct recording recording = record_and_load(argv, &(struct record_options){0});
     assert_true(json_is_null(json_object_get(recording.report, "pinned")));

@@ -274,7 +274,7 @@ bool hw_file_write(const char *path, bool overwrite, const void *bytes, size_t s
         errno = ENAMETOOLONG;
         return cannot_write(path, error);
     }
-    const int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? 0600 : 0666);
     if (fd < 0)
         return cannot_write(errno == EEXIST ? aside : path, error);
     if (fill(fd, bytes, size, exists ? &status : NULL) &&

@@ -9,6 +9,7 @@
 #include "report/text/human.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
+#include "report/view/pins.h"
 
 /* ---- the decision ---- */
 
@@ -87,11 +88,28 @@ static void decide_growth(struct hw_check *check)
         rank(check, growth->rows[i].context, (uint64_t)llround(growth->rows[i].trend.rate));
 }
 
+/* Free bytes in pages with a live block: exact, and not in the list of measures, as it is of one moment. */
+static void decide_pinned(const struct hw_view *view, struct hw_check *check)
+{
+    const struct hw_heap_pages *heap = hw_pins_pages(view->profile);
+    check->value = heap ? heap->free_bytes : 0;
+    check->verdict = check->value > check->limit ? HW_BROKEN : HW_KEPT;
+    check->context_count = 0;
+    for (size_t i = 0; check->verdict == HW_BROKEN && i < view->profile->pin_count; i++) {
+        const struct hw_pin *pin = &view->profile->pins[i];
+        const struct hw_view_context *context = hw_view_context_of(view, pin->context);
+        if (context)
+            rank(check, (uint32_t)(context - view->contexts), pin->pinned_bytes);
+    }
+}
+
 void hw_check_run(const struct hw_view *view, const struct hw_diff *diff, struct hw_check *checks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (checks[i].growth)
             decide_growth(&checks[i]);
+        else if (checks[i].pinned)
+            decide_pinned(view, &checks[i]);
         else
             decide(view, diff, &checks[i]);
 }
@@ -114,6 +132,7 @@ static void describe(const struct hw_check *check, struct hw_buffer *out)
     hw_buffer_add(out, "%s %s", amount(value, check, check->value),
                   check->steady   ? "is how fast places grow steadily"
                   : check->growth ? "is how fast the heap grows"
+                  : check->pinned ? "free in pages that live blocks pin"
                                   : hw_measures[check->id].title);
     if (check->uncertainty > 0)
         hw_buffer_add(out, " (estimated to within %s)", amount(around, check, (uint64_t)ceil(check->uncertainty)));
@@ -199,7 +218,7 @@ static void print_check(struct json_writer *writer, const struct hw_check *check
         [HW_KEPT] = "kept", [HW_UNCERTAIN] = "uncertain", [HW_BROKEN] = "broken"};
     fprintf(writer->stream,
             "{\"name\":\"%s\",\"measure\":\"%s\",\"verdict\":\"%s\",\"value\":%" PRIu64 ",\"limit\":%" PRIu64,
-            check->name, check->growth ? "growth" : hw_measures[check->id].key, verdicts[check->verdict], check->value,
+            check->name, check->growth ? "growth" : check->pinned ? "pinned" : hw_measures[check->id].key, verdicts[check->verdict], check->value,
             check->limit);
     if (check->baseline)
         fprintf(writer->stream, ",\"baseline\":%" PRIu64 ",\"tolerance_percent\":%g", check->old, check->tolerance);

@@ -22,6 +22,7 @@ struct hw_check {
     double tolerance;
     uint64_t limit;                 /* of a baseline set by hw_check_run */
     const struct hw_growth *growth; /* of what the rate is limited, in bytes by second; NULL: ID is */
+    bool pinned; /* limited is what live blocks pin (record --pinned), not ID */
     /* What came of it. */
     uint64_t value, old;
     double uncertainty; /* of value - limit; 0: none. Of a rate the farther end of its interval */

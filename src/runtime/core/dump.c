@@ -103,7 +103,7 @@ static long open_dump(struct writing *out)
 {
     for (uint32_t number = dump.number + 1; number <= DUMPS_MOST; number++) {
         name_dump(out->path, sizeof out->path, number);
-        out->fd = hw_open(out->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+        out->fd = hw_open(out->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, hw_file_mode());
         if (out->fd >= 0)
             dump.number = number;
         if (out->fd != -EEXIST)

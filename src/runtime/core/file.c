@@ -461,12 +461,17 @@ static int given_file(void)
     return fd;
 }
 
+uint32_t hw_file_mode(void)
+{
+    return hw_options.contents && hw_options.contents_samples ? HW_PRIVATE_MODE : 0666;
+}
+
 /* A new file under the first free name. -errno on failure. */
 static int own_file(void)
 {
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
         hw_output_name(hw_file_path, sizeof hw_file_path, executable, attempt);
-        int fd = hw_open(hw_file_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+        int fd = hw_open(hw_file_path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, hw_file_mode());
         if (fd != -EEXIST)
             return fd;
     }

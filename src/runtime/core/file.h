@@ -60,6 +60,10 @@ void hw_file_discard(void);
 /* The exit status in the process section is final. */
 void hw_file_set_exited(bool exited);
 extern HW_HIDDEN char hw_file_path[1024];
+
+#define HW_PRIVATE_MODE 0600u
+/* For open(2): a profile with bytes of the program's blocks is its owner's alone. */
+uint32_t hw_file_mode(void);
 /* Of this process, as heapwise record sees it; 0: as the process sees it itself. */
 extern HW_HIDDEN uint32_t hw_file_pid;
 extern HW_HIDDEN uint64_t hw_file_start_time;

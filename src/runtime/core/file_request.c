@@ -206,7 +206,8 @@ int hw_launcher_file(const char *executable, struct hw_launcher_reply *reply)
     if (!hw_options.launcher || hw_quiet)
         return -ENOTCONN;
     int pair[2];
-    struct hw_launcher_request request = new_request(HW_LAUNCHER_FILE);
+    struct hw_launcher_request request =
+        new_request(hw_file_mode() == HW_PRIVATE_MODE ? HW_LAUNCHER_PRIVATE_FILE : HW_LAUNCHER_FILE);
     hw_text_join(request.text, sizeof request.text, executable);
     long result = hw_sys(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair);
     if (result < 0)
