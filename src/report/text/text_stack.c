@@ -30,7 +30,8 @@ bool hw_text_done(struct hw_text *text)
 
 #define STACK_LINES    16 /* longer stacks are folded in the middle */
 #define LEAST_NAME     16 /* columns of a function's name beside its place */
-#define WIDEST_WRAPPER 38 /* the first one fits into 80 columns, with ", …" behind it */
+#define WIDEST_WRAPPER 40
+#define WIDEST_OF_MANY 34 /* so that ", …" behind it fits into 80 columns, too */
 
 /* ---- names ---- */
 
@@ -260,7 +261,8 @@ static void print_wrappers(struct hw_text *text, size_t count)
     hw_buffer_add(&text->line, "%s %zu allocation wrapper%s folded:", hw_page_ellipsis(page), count,
                   count == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++) {
-        const char *name = hw_text_function(text, &text->stack.frames[i], WIDEST_WRAPPER);
+        const char *name = hw_text_function(text, &text->stack.frames[i],
+                                            !i && count > 1 ? WIDEST_OF_MANY : WIDEST_WRAPPER);
         const size_t used = hw_text_width(hw_buffer_text(&text->line)) + hw_text_width(name) + 2;
         if (i && used + (i + 1 < count ? 3 : 0) + 6 > page->width) {
             hw_buffer_add(&text->line, ", %s", hw_page_ellipsis(page));
