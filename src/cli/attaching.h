@@ -3,6 +3,8 @@
 #define HW_CLI_ATTACHING_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -20,5 +22,22 @@ struct hw_attaching {
 bool hw_attach_begin(struct hw_attaching *attaching);
 /* Ends it: no code is patched any more, and the profile is complete. False: `error` says why not. */
 bool hw_attach_end(struct hw_attaching *attaching);
+
+/* ---- verb_attach.c: from begin to end, for attach --for and record -p ---- */
+
+struct hw_running {
+    pid_t pid;
+    const char *output; /* NULL: the usual name */
+    uint64_t sample_bytes, seconds;
+    bool quiet;
+};
+
+/* Records the process until SECONDS have passed (0: no limit), SIGINT, SIGTERM or SIGHUP comes, or it has ended. PATH
+ * becomes the name of the profile. */
+bool hw_record_running(const struct hw_running *command, char *path, size_t size, struct hw_error *error);
+
+struct hw_option;
+/* A time in seconds: 90, 60s, 10m, 1h. */
+bool hw_take_time(void *seconds, const char *value, const struct hw_option *option);
 
 #endif

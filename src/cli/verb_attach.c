@@ -40,44 +40,36 @@ static const char detach_help[] = "Usage: heapwise detach [OPTION]... PID\n"
                                   "\n"
                                   "Exit code: 0, or 2 if the process is not recorded, or not by attach.\n";
 
-struct attach_command {
-    const char *output;
-    uint64_t sample_bytes;
-    uint64_t seconds; /* 0: --for was not given */
-    bool quiet;
-};
-
 static bool take_size(void *at, const char *value, const struct hw_option *option)
 {
-    struct attach_command *command = at;
+    struct hw_running *command = at;
     return (hw_parse_size(value, &command->sample_bytes) && command->sample_bytes) ||
            hw_option_needs(option, value, "a number of bytes (512K)");
 }
 
-static bool take_time(void *at, const char *value, const struct hw_option *option)
+bool hw_take_time(void *seconds, const char *value, const struct hw_option *option)
 {
-    struct attach_command *command = at;
     char *end;
     errno = 0;
     const unsigned long long number = strtoull(value, &end, 10);
     const uint64_t unit = strcmp(end, "m") == 0 ? 60 : strcmp(end, "h") == 0 ? 3600 : 1;
-    command->seconds = number * unit;
+    *(uint64_t *)seconds = number * unit;
     return (end != value && *value != '-' && !errno && number && number < 1000000000 &&
             (!*end || strcmp(end, "s") == 0 || unit > 1)) ||
            hw_option_needs(option, value, "a time (60s, 10m)");
 }
 
 static const struct hw_option attach_options[] = {
-    HW_OPTION_TEXT("output", 'o', struct attach_command, output),
+    HW_OPTION_TEXT("output", 'o', struct hw_running, output),
     HW_OPTION_CALL("sample-bytes", 0, take_size),
-    HW_OPTION_CALL("for", 0, take_time),
-    HW_OPTION_FLAG("quiet", 'q', struct attach_command, quiet),
+    HW_OPTION_KEPT("for", 0, hw_take_time, uint64_t, struct hw_running, seconds),
+    HW_OPTION_FLAG("quiet", 'q', struct hw_running, quiet),
     HW_OPTION_HELP('h'),
     {0},
 };
 
 static const struct hw_option detach_options[] = {
-    HW_OPTION_FLAG("quiet", 'q', struct attach_command, quiet),
+    HW_OPTION_FLAG("quiet", 'q', struct hw_running, quiet),
     HW_OPTION_HELP('h'),
     {0},
 };
@@ -94,7 +86,7 @@ static bool parse_process(int argc, char **argv, pid_t *pid)
 }
 
 /* The process has another current directory. */
-static bool make_options(const struct attach_command *command, char *options, size_t size, struct hw_error *error)
+static bool make_options(const struct hw_running *command, char *options, size_t size, struct hw_error *error)
 {
     char folder[PATH_MAX] = "";
     const char *output = command->output ? command->output : "%e.%p.hwprof";
@@ -116,22 +108,29 @@ static bool make_options(const struct attach_command *command, char *options, si
     return fits;
 }
 
-/* Until the time has passed, a signal asks for the end, or the process has ended: false. */
-static bool wait_for_end(pid_t pid, uint64_t seconds)
+/* Signals that ask for the end are kept until wait_for_end. */
+static sigset_t block_ends(void)
 {
     sigset_t ends;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const time_t until = now.tv_sec + (time_t)seconds;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, NULL);
+    return ends;
+}
+
+/* Until the time has passed (SECONDS is 0: for as long as it takes), a signal asks for the end, or the process has ended:
+ * false. */
+static bool wait_for_end(pid_t pid, const sigset_t *ends, uint64_t seconds)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const time_t until = now.tv_sec + (time_t)seconds;
     for (;;) {
         const struct timespec moment = {.tv_nsec = 100000000};
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec >= until || sigtimedwait(&ends, NULL, &moment) > 0)
+        if ((seconds && now.tv_sec >= until) || sigtimedwait(ends, NULL, &moment) > 0)
             return true;
         if (kill(pid, 0) != 0 && errno == ESRCH)
             return false;
@@ -155,42 +154,58 @@ static bool end_recording(struct hw_attaching *attaching)
     return true;
 }
 
+static bool begin_recording(const struct hw_running *command, struct hw_attaching *attaching)
+{
+    static char runtime[PATH_MAX], options[2048];
+    attaching->pid = command->pid;
+    attaching->runtime = runtime;
+    attaching->options = options;
+    return hw_find_runtime(runtime, sizeof runtime, &attaching->error) &&
+           make_options(command, options, sizeof options, &attaching->error) && hw_attach_begin(attaching);
+}
+
+bool hw_record_running(const struct hw_running *command, char *path, size_t size, struct hw_error *error)
+{
+    struct hw_attaching attaching = {0};
+    const sigset_t ends = block_ends();
+    bool fine = begin_recording(command, &attaching);
+    snprintf(path, size, "%s", fine ? attaching.info.path : "");
+    if (fine && !command->quiet)
+        hw_say(command->seconds ? "process %d is recorded" : "process %d is recorded until Ctrl-C", (int)command->pid);
+    if (fine && !wait_for_end(command->pid, &ends, command->seconds))
+        close_profile(path);
+    else if (fine)
+        fine = end_recording(&attaching);
+    *error = attaching.error;
+    return fine;
+}
+
 int hw_verb_attach(int argc, char **argv)
 {
-    char runtime[PATH_MAX], options[2048];
-    struct attach_command command = {0};
-    struct hw_attaching attaching = {.runtime = runtime, .options = options};
+    struct hw_running command = {0};
+    struct hw_attaching attaching = {0};
+    char path[sizeof attaching.info.path];
     const int code = hw_options_take(attach_options, false, attach_help, argc, argv, &command);
     if (code)
         return code < 0 ? HW_VERB_FINE : code;
-    if (!parse_process(argc, argv, &attaching.pid))
+    if (!parse_process(argc, argv, &command.pid))
         return HW_VERB_USAGE;
-    if (!hw_find_runtime(runtime, sizeof runtime, &attaching.error) ||
-        !make_options(&command, options, sizeof options, &attaching.error) || !hw_attach_begin(&attaching)) {
+    if (command.seconds ? !hw_record_running(&command, path, sizeof path, &attaching.error)
+                        : !begin_recording(&command, &attaching)) {
         hw_say("attach: %s", attaching.error.message);
         return HW_VERB_USAGE;
     }
-    const struct hw_attach begun = attaching.info;
-    if (!command.seconds) {
-        if (!command.quiet)
-            hw_say("process %d is recorded into %s (heapwise detach %d ends that)", (int)attaching.pid, begun.path,
-                   (int)attaching.pid);
-        return HW_VERB_FINE;
-    }
-    if (!wait_for_end(attaching.pid, command.seconds)) {
-        close_profile(begun.path);
-    } else if (!end_recording(&attaching)) {
-        hw_say("attach: %s", attaching.error.message);
-        return HW_VERB_USAGE;
-    }
-    if (!command.quiet)
-        hw_say("profile: %s", begun.path);
+    if (command.seconds && !command.quiet)
+        hw_say("profile: %s", path);
+    else if (!command.quiet)
+        hw_say("process %d is recorded into %s (heapwise detach %d ends that)", (int)command.pid, attaching.info.path,
+               (int)command.pid);
     return HW_VERB_FINE;
 }
 
 int hw_verb_detach(int argc, char **argv)
 {
-    struct attach_command command = {0};
+    struct hw_running command = {0};
     struct hw_attaching attaching = {0};
     const int code = hw_options_take(detach_options, false, detach_help, argc, argv, &command);
     if (code)

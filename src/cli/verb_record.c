@@ -25,6 +25,7 @@
 #include "cli/options.h"
 #include "cli/output_name.h"
 #include "base/preload.h"
+#include "cli/attaching.h"
 #include "cli/session.h"
 #include "cli/static_program.h"
 #include "cli/target.h"
@@ -53,6 +54,7 @@ struct record {
     uint64_t sample_bytes, sample_accesses, table, depth, exit_code, leaks; /* 0: not given */
     uint64_t contents_peak;
     uint64_t dump_at; /* percent */
+    uint64_t process, seconds; /* it runs already; 0: a program is to be started */
     uint64_t requests; /* to Valgrind: 1 observed, 2 also answered */
     char **command;
     /* as found */
@@ -70,6 +72,7 @@ struct record {
 };
 
 static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+                           "       heapwise record -p PID [--for TIME] [-o FILE] [--sample-bytes=N] [-q]\n"
                            "\n"
                            "Runs PROGRAM and records how it uses its heap: exactly, by call stack, for every\n"
                            "process and program that it starts. Read the result with heapwise report.\n"
@@ -78,6 +81,9 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "                        program, %p the process id, %h the host, %n a number\n"
                            "                        that makes the name unique, %% is %\n"
                            "  -f, --force           overwrite FILE\n"
+                           "  -p, --pid=PID         record process PID, which runs already, until Ctrl-C or\n"
+                           "                        its end (as heapwise attach and detach)\n"
+                           "      --for=TIME        with -p: no longer than that (90, 60s, 10m)\n"
                            "      --mode=MODE       heap (default): where memory is allocated; allocator:\n"
                            "                        how much time and memory the allocator itself costs\n"
                            "      --facts=FILE      with --mode=allocator: read the allocator's properties\n"
@@ -209,6 +215,8 @@ static bool take_dump_at(void *percent, const char *text, const struct hw_option
 static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("output", 'o', struct record, output),
     HW_OPTION_FLAG("force", 'f', struct record, force),
+    HW_OPTION_NUMBER("pid", 'p', struct record, process, 1, INT_MAX),
+    HW_OPTION_KEPT("for", 0, hw_take_time, uint64_t, struct record, seconds),
     HW_OPTION_FLAG("quiet", 'q', struct record, quiet),
     HW_OPTION_FLAG("verbose", 'v', struct record, verbose),
     HW_OPTION_KEPT("mode", 0, take_mode, bool, struct record, allocator),
@@ -277,6 +285,7 @@ static bool accept_together(const struct record *record)
         {allocator && record->contents, "--contents", NOT_ALLOCATOR},
         {allocator && record->pinned, "--pinned", NOT_ALLOCATOR},
         {allocator && record->requests, "--valgrind-requests", NOT_ALLOCATOR},
+        {record->seconds && !record->process, "--for", "needs -p"},
         {!allocator && record->facts, "--facts", "needs --mode allocator"},
         {!allocator && record->no_prediction, "--no-prediction", "needs --mode allocator"},
         {sampled && record->keeps, "--keeps", NOT_SAMPLED},
@@ -309,6 +318,22 @@ static bool accept_together(const struct record *record)
     return true;
 }
 
+/* Options that a process which runs already has no use for; it cannot be recorded in other ways either. */
+static bool accept_with_process(const struct record *given)
+{
+    static const struct record none;
+    struct record others = *given;
+    others.output = NULL;
+    others.sample_bytes = others.process = others.seconds = 0;
+    others.quiet = others.no_output = false;
+    others.command = NULL;
+    others.names.verb = NULL;
+    if (memcmp(&others, &none, sizeof none) == 0)
+        return true;
+    hw_say("record: -p can only be combined with --for, -o, --sample-bytes and -q");
+    return false;
+}
+
 /* Returns -1 to go on, or the exit code. */
 static int read_options(struct record *record, int argc, char **argv)
 {
@@ -318,8 +343,14 @@ static int read_options(struct record *record, int argc, char **argv)
         record->leaks = 1;
     if (code < 0 && fflush(stdout) == 0)
         return HW_VERB_FINE;
-    if (code || !accept_together(record))
+    if (code || !accept_together(record) || (record->process && !accept_with_process(record)))
         return HW_VERB_CANNOT_START;
+    if (record->process && optind == argc)
+        return -1;
+    if (record->process) {
+        hw_say("record: either -p PID or PROGRAM, not both");
+        return HW_VERB_CANNOT_START;
+    }
     if (optind < argc)
         return -1;
     hw_say("record: which PROGRAM? (see heapwise record --help)");
@@ -851,6 +882,25 @@ static void show_report(const struct record *record, const struct hw_session_fil
                short_path(file->path));
 }
 
+/* Records it. Returns the exit code. */
+static int record_process(const struct record *record)
+{
+    const struct hw_running running = {.pid = (pid_t)record->process,
+                                       .output = record->output,
+                                       .sample_bytes = record->sample_bytes,
+                                       .seconds = record->seconds,
+                                       .quiet = record->quiet};
+    char path[PATH_MAX];
+    struct hw_error error = {""};
+    if (!hw_record_running(&running, path, sizeof path, &error)) {
+        hw_say("record: %s", error.message);
+        return HW_VERB_CANNOT_START;
+    }
+    if (!record->quiet)
+        say_totals(path, record);
+    return HW_VERB_FINE;
+}
+
 static void conclude(struct record *record)
 {
     struct hw_session session;
@@ -888,6 +938,8 @@ int hw_verb_record(int argc, char **argv)
     int code = read_options(&record, argc, argv);
     if (code >= 0)
         return code;
+    if (record.process)
+        return record_process(&record);
     struct hw_error error = {""};
     code = prepare(&record, &error);
     if (!code)

@@ -297,7 +297,76 @@ static void test_recorded_already(void **state)
     free(nowhere);
 }
 
+/* record -p: begins, waits for the end that it is asked for, and ends. */
+static void test_record_until_signal(void **state)
+{
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    char *profile = join_path(test_directory, "until.hwprof");
+    const uint64_t before = sum_of_code(&program);
+    const char *const argv[] = {heapwise_path(), "record", "-o", profile, "-p", program.number, NULL};
+    struct run_process record = run_start(argv, NULL);
+    char said[4096] = "";
+    for (int i = 0; i < 6000 && !strstr(said, "is recorded until") && !strstr(said, "no permission to"); i++) {
+        usleep(10000);
+        const ssize_t got = pread(record.err, said, sizeof said - 1, 0);
+        said[got > 0 ? got : 0] = '\0';
+    }
+    const bool recorded = strstr(said, "is recorded until");
+    if (recorded) {
+        assert_true(sum_of_code(&program) != before);
+        ask(&program);
+        kill(record.pid, SIGINT);
+    }
+    struct run_result result = run_finish(&record, 60);
+    if (!recorded && strstr(result.err, "no permission to"))
+        SKIP("processes cannot be traced here");
+    assert_exit(&result, 0, "record -p");
+    assert_contains(result.err, "wrote ");
+    assert_true(sum_of_code(&program) == before);
+    json_t *report = load_report(profile, 0);
+    assert_true(json_number(report, "totals.allocations") > 0);
+    assert_true(json_is_true(json_object_get(json_object_get(report, "process"), "attached")));
+    json_decref(report);
+    run_result_free(&result);
+    /* The same for a time. */
+    const char *const timed[] = {"record", "-q", "-f", "--for", "1", "-p", program.number, NULL};
+    result = heapwise(timed, NULL);
+    assert_exit(&result, 125, "record -p");
+    assert_contains(result.err, "-p can only be combined with");
+    run_result_free(&result);
+    char *second = join_path(test_directory, "for.hwprof");
+    const char *const again[] = {"record", "-q", "-o", second, "--for", "1", "-p", program.number, NULL};
+    result = heapwise(again, NULL);
+    assert_exit(&result, 0, "record -p --for");
+    assert_string_equal(result.err, "");
+    run_result_free(&result);
+    json_decref(load_report(second, 0));
+    assert_true(sum_of_code(&program) == before);
+    ask(&program);
+    assert_int_equal(finish(&program), 0);
+    free(second);
+    free(profile);
+}
+
+static void test_record_wrong_use(void **state)
+{
+    static const struct {
+        const char *arguments[6], *message;
+    } rows[] = {{{"record", "-p", "1", "true", NULL}, "either -p PID or PROGRAM"},
+                {{"record", "-p", "1", "--leaks", NULL}, "-p can only be combined with"},
+                {{"record", "--for", "1", "true", NULL}, "--for needs -p"},
+                {{"record", "-p", "2147483647", NULL}, "there is no process"},
+                {{"record", "-p", "x", NULL}, "pid"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct run_result result = heapwise(rows[i].arguments, NULL);
+        assert_exit(&result, 125, rows[i].message);
+        assert_contains(result.err, rows[i].message);
+        run_result_free(&result);
+    }
+}
+
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_counts_are_exact),
                cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_sampled),
                cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_killed_in_the_middle),
-               cmocka_unit_test(test_refused), cmocka_unit_test(test_recorded_already))
+               cmocka_unit_test(test_refused), cmocka_unit_test(test_recorded_already),
+               cmocka_unit_test(test_record_until_signal), cmocka_unit_test(test_record_wrong_use))
