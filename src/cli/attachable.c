@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/recorded.h"
@@ -46,6 +48,23 @@ static bool read_auxv(pid_t pid, uint64_t *base, uint64_t *secure)
         *secure = entry[i].a_type == AT_SECURE ? entry[i].a_un.a_val : *secure;
     }
     return got > 0;
+}
+
+bool hw_sees_other_files(pid_t pid)
+{
+    return !is_same_link(pid, "ns/mnt") || !is_same_link(pid, "root");
+}
+
+int hw_open_inside(pid_t pid, const char *path)
+{
+    const struct open_how how = {.flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT};
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%d/root", (int)pid);
+    const int root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int file = root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof how) : -1;
+    if (root >= 0)
+        close(root);
+    return file;
 }
 
 bool hw_is_attachable(struct hw_stop *stop, uint64_t *base)
@@ -90,10 +109,6 @@ bool hw_is_attachable(struct hw_stop *stop, uint64_t *base)
                     (int)pid);
     if (!*base)
         return FAIL("process %d is a statically linked program: record it from its start with heapwise record",
-                    (int)pid);
-    if (!is_same_link(pid, "ns/mnt") || !is_same_link(pid, "root"))
-        return FAIL("process %d sees other files than this command (a container, or chroot): run heapwise where it "
-                    "runs, for example with nsenter or in the container",
                     (int)pid);
     if (status_number(status, "Seccomp") &&
         (status_number(status, "Seccomp") == 1 || !hw_read_proc(getpid(), "status", own, sizeof own) ||

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -58,7 +59,7 @@ static bool read_code(struct attach *attach, uint64_t base)
         if (name && (strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libc-2.", 8) == 0) &&
             hw_image_symbol(&attach->stop, image, "gnu_get_libc_version"))
             attach->points.libc = image;
-        if (name && strncmp(name, "/libheapwise", 12) == 0)
+        if (name && (strncmp(name, "/libheapwise", 12) == 0 || strncmp(name, "/memfd:libheapwise", 18) == 0))
             attach->runtime = image;
     }
     if (!attach->points.libc || !attach->points.loader)
@@ -252,32 +253,85 @@ static bool change_code(struct attach *attach)
 
 /* ---- begin ---- */
 
-static bool load_runtime(struct attach *attach, uint64_t base)
+/* Where the process does not see the library: a file in its memory has the same bytes. Its number, or -1. */
+static int bring_runtime(struct attach *attach)
+{
+    static const char label[] = "libheapwise.so";
+    char name[64], bytes[65536];
+    uint64_t number = 0;
+    if (!hw_stop_write(&attach->stop, HW_PARKED_AT(&attach->parking, text), label, sizeof label) ||
+        !call_libc(attach, "memfd_create", HW_PARKED_AT(&attach->parking, text), MFD_CLOEXEC, &number))
+        return -1;
+    if ((int)number < 0) {
+        hw_error_set(&attach->out->error, "process %d cannot have a file in memory", (int)attach->stop.pid);
+        return -1;
+    }
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", (int)attach->stop.alive, (int)number);
+    const int from = open(attach->out->runtime, O_RDONLY | O_CLOEXEC), to = open(name, O_WRONLY | O_CLOEXEC);
+    ssize_t got = -1;
+    while (from >= 0 && to >= 0 && (got = read(from, bytes, sizeof bytes)) > 0)
+        if (write(to, bytes, (size_t)got) != got)
+            break;
+    const int error = errno;
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+    if (got == 0)
+        return (int)number;
+    call_libc(attach, "close", number, 0, NULL);
+    hw_error_set(&attach->out->error, "the runtime cannot be copied into process %d: %s", (int)attach->stop.pid,
+                 strerror(error));
+    return -1;
+}
+
+/* By what name the process opens the runtime; *NUMBER: the file in its memory that this is, or -1. */
+static bool name_runtime(struct attach *attach, char *path, size_t size, int *number)
+{
+    const char *library = attach->out->runtime, *name = strrchr(library, '/');
+    const int directory = name ? (int)(name - library) : 0;
+    *number = -1;
+    if (attach->out->other_files) {
+        *number = bring_runtime(attach);
+        return *number >= 0 && snprintf(path, size, HW_ATTACH_MEMORY "%d", *number) > 0;
+    }
+    return snprintf(path, size, "%.*s/.%s", directory, library, name ? name : "") < (int)size ||
+           FAIL(attach, "the name of the runtime library is too long");
+}
+
+static bool open_runtime(struct attach *attach, const char *path)
 {
     uint64_t handle = 0, problem = 0;
     char text[512] = "";
     struct iovec to = {text, sizeof text - 1};
-    const char *name = strrchr(attach->out->runtime, '/');
-    char path[sizeof((struct hw_parked *)NULL)->text];
-    const int directory = name ? (int)(name - attach->out->runtime) : 0;
-    const int length = snprintf(path, sizeof path, "%.*s/.%s", directory, attach->out->runtime, name ? name : "") + 1;
     const char *open = hw_image_symbol(&attach->stop, attach->points.libc, "dlopen") ? "dlopen" : "__libc_dlopen_mode";
     const bool internal = *open == '_';
-    if (length > (int)sizeof path)
-        return FAIL(attach, "the name of the runtime library is too long");
-    if (!hw_stop_write(&attach->stop, HW_PARKED_AT(&attach->parking, text), path, (size_t)length) ||
+    if (!hw_stop_write(&attach->stop, HW_PARKED_AT(&attach->parking, text), path, strlen(path) + 1) ||
         !call_libc(attach, open, HW_PARKED_AT(&attach->parking, text), internal ? 0x80000002ul : 2, &handle))
         return false;
-    if (!handle) {
-        if (!internal && call_libc(attach, "dlerror", 0, 0, &problem) && problem) {
-            const struct iovec from = {(void *)problem, sizeof text - 1};
-            if (process_vm_readv(attach->stop.alive, &to, 1, &from, 1, 0) < 0)
-                text[0] = '\0';
-        }
-        return FAIL(attach, "process %d could not load %s: %s", (int)attach->stop.pid, attach->out->runtime,
-                    *text ? text : "dlopen failed");
+    if (handle)
+        return true;
+    if (!internal && call_libc(attach, "dlerror", 0, 0, &problem) && problem) {
+        const struct iovec from = {(void *)problem, sizeof text - 1};
+        if (process_vm_readv(attach->stop.alive, &to, 1, &from, 1, 0) < 0)
+            text[0] = '\0';
     }
-    return read_code(attach, base);
+    return FAIL(attach, "process %d could not load %s: %s", (int)attach->stop.pid, attach->out->runtime,
+                *text ? text : "dlopen failed");
+}
+
+static bool load_runtime(struct attach *attach, uint64_t base)
+{
+    char path[sizeof((struct hw_parked *)NULL)->text];
+    int number;
+    if (!name_runtime(attach, path, sizeof path, &number))
+        return false;
+    const bool fine = open_runtime(attach, path);
+    const struct hw_error error = attach->out->error;
+    if (number >= 0 && !call_libc(attach, "close", (uint64_t)number, 0, NULL) && fine)
+        return false;
+    attach->out->error = error;
+    return fine && read_code(attach, base);
 }
 
 /* dlsym leaves a message behind when it finds nothing; asked twice, libc forgets it. */
@@ -341,7 +395,8 @@ static bool begin(struct attach *attach)
     if (begun && !fine && !attach->parking.thread.gone) {
         const struct hw_error error = attach->out->error;
         call_runtime(attach, HW_ATTACH_END);
-        unlink(info->path);
+        if (!attach->out->other_files) /* there, links might lead anywhere */
+            unlink(info->path);
         attach->out->error = error;
     }
     forget_parked(attach);
@@ -433,6 +488,7 @@ static bool run(struct hw_attaching *attaching, bool (*what)(struct attach *atta
     sigset_t all, old;
     attach = (struct attach){.out = attaching, .parking.memory = -1};
     attach.parking.points = &attach.points;
+    attaching->other_files = hw_sees_other_files(attaching->pid);
     attach.stop = (struct hw_stop){.pid = attaching->pid, .alive = attaching->pid, .error = &attaching->error};
     sigfillset(&all); /* who interrupts this command waits until the program runs again */
     sigprocmask(SIG_BLOCK, &all, &old);

@@ -15,6 +15,7 @@ struct hw_attaching {
     const char *runtime;   /* the library to be loaded */
     const char *options;   /* HEAPWISE_OPTIONS of the recording */
     struct hw_attach info; /* the result: what the runtime says */
+    bool other_files;      /* likewise: the process sees other files than this command, the names in `info` are its own */
     struct hw_error error;
 };
 

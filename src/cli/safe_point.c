@@ -3,14 +3,22 @@
 #include "cli/safe_point.h"
 
 #include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cli/attachable.h"
 
 #define STACK_BYTES (1u << 20) /* of a thread's stack that is searched */
 #define DEPTH       4096
+
+static pid_t searched; /* find_file: the process */
 
 static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
                          const char *link, GElf_Word crc, char **found)
@@ -19,10 +27,54 @@ static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwa
     return -1; /* unwinding needs none, and nothing is to be searched for */
 }
 
+/* The number of the file that is mapped at BASE; 0: none. */
+static unsigned long inode_at(Dwarf_Addr base)
+{
+    char path[64], *line = NULL;
+    size_t size = 0;
+    unsigned long inode = 0, start, number;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)searched);
+    FILE *maps = fopen(path, "re");
+    while (maps && !inode && getline(&line, &size, maps) > 0)
+        if (sscanf(line, "%lx-%*x %*s %*x %*s %lu", &start, &number) == 2 && start == base)
+            inode = number;
+    free(line);
+    if (maps)
+        fclose(maps);
+    return inode;
+}
+
+/* The process may see other files by the names of its mappings than this command does, and the names may be those of
+ * either. What is in neither place, or is deleted, is read from memory. */
+static int find_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **found, Elf **elf)
+{
+    char path[PATH_MAX + 32];
+    const unsigned long inode = *name == '/' ? inode_at(base) : 0;
+    for (int way = 0; inode && way < 2; way++) {
+        struct stat status;
+        if (way == 0)
+            snprintf(path, sizeof path, "/proc/%d/root%s", (int)searched, name);
+        else
+            snprintf(path, sizeof path, "%s", name);
+        const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode &&
+            (*found = strdup(path)))
+            return file;
+        if (file >= 0)
+            close(file);
+    }
+    if (*name != '/' || strstr(name, " (deleted)"))
+        return dwfl_linux_proc_find_elf(module, data, name, base, found, elf);
+    snprintf(path, sizeof path, "/proc/%d/no file of this name (deleted)", (int)searched); /* then memory is read */
+    return dwfl_linux_proc_find_elf(module, data, path, base, found, elf);
+}
+
 bool hw_safe_points_open(struct hw_safe_points *points)
 {
-    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debug_file};
-    points->unwinder = dwfl_begin(&callbacks);
+    static const Dwfl_Callbacks own = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debug_file},
+                                others = {.find_elf = find_file, .find_debuginfo = no_debug_file};
+    searched = points->stop->pid;
+    points->unwinder = dwfl_begin(hw_sees_other_files(searched) ? &others : &own);
     if (points->unwinder && dwfl_linux_proc_report(points->unwinder, points->stop->pid) == 0 &&
         dwfl_report_end(points->unwinder, NULL, NULL) == 0 &&
         dwfl_linux_proc_attach(points->unwinder, points->stop->pid, true) == 0)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/attachable.h"
 #include "cli/attaching.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -85,11 +86,18 @@ static bool parse_process(int argc, char **argv, pid_t *pid)
     return true;
 }
 
-/* The process has another current directory. */
+/* The process has another current directory; in a container it creates the profile where it can. */
 static bool make_options(const struct hw_running *command, char *options, size_t size, struct hw_error *error)
 {
     char folder[PATH_MAX] = "";
-    const char *output = command->output ? command->output : "%e.%p.hwprof";
+    const bool other = hw_sees_other_files(command->pid);
+    const char *output = command->output ? command->output : other ? "/tmp/%e.%p.hwprof" : "%e.%p.hwprof";
+    if (other && *output != '/') {
+        hw_error_set(error, "process %d sees other files than this command (a container, or chroot): give a name with -o "
+                            "that begins with / and that it can create, such as /tmp/%%e.%%p.hwprof",
+                     (int)command->pid);
+        return false;
+    }
     if (*output != '/' && !getcwd(folder, sizeof folder)) {
         hw_error_set(error, "the current directory is not known: %s", strerror(errno));
         return false;
@@ -137,21 +145,38 @@ static bool wait_for_end(pid_t pid, const sigset_t *ends, uint64_t seconds)
     }
 }
 
-/* A profile that is not sealed is as good, only larger. */
-static void close_profile(const char *path)
+/* A profile that is not sealed is as good, only larger. In a container that has ended it cannot be reached any more. */
+static void close_profile(const struct hw_attaching *attaching)
 {
     struct hw_error error = {""};
-    if (!hw_profile_close(path, HW_EXIT_UNKNOWN, 0, 0, 0, &error))
+    const char *path = attaching->info.path;
+    char name[64];
+    const int file = attaching->other_files ? hw_open_inside(attaching->pid, path) : -1;
+    if (!*path || (attaching->other_files && file < 0))
+        return;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    if (!hw_profile_close(attaching->other_files ? name : path, HW_EXIT_UNKNOWN, 0, 0, 0, &error))
         hw_say("%s", error.message);
+    if (file >= 0)
+        close(file);
 }
 
 static bool end_recording(struct hw_attaching *attaching)
 {
     if (!hw_attach_end(attaching))
         return false;
-    if (*attaching->info.path)
-        close_profile(attaching->info.path);
+    close_profile(attaching);
     return true;
+}
+
+/* The name of the profile here; valid until the next call. */
+static const char *name_of(const struct hw_attaching *attaching)
+{
+    static char name[sizeof attaching->info.path + 32];
+    if (!attaching->other_files)
+        return attaching->info.path;
+    snprintf(name, sizeof name, "/proc/%d/root%s", (int)attaching->pid, attaching->info.path);
+    return name;
 }
 
 static bool begin_recording(const struct hw_running *command, struct hw_attaching *attaching)
@@ -169,12 +194,14 @@ bool hw_record_running(const struct hw_running *command, char *path, size_t size
     struct hw_attaching attaching = {0};
     const sigset_t ends = block_ends();
     bool fine = begin_recording(command, &attaching);
-    snprintf(path, size, "%s", fine ? attaching.info.path : "");
+    snprintf(path, size, "%s", fine ? name_of(&attaching) : "");
     if (fine && !command->quiet)
         hw_say(command->seconds ? "process %d is recorded" : "process %d is recorded until Ctrl-C", (int)command->pid);
-    if (fine && !wait_for_end(command->pid, &ends, command->seconds))
-        close_profile(path);
-    else if (fine)
+    if (fine && !wait_for_end(command->pid, &ends, command->seconds)) {
+        close_profile(&attaching);
+        if (attaching.other_files && !command->quiet)
+            hw_say("process %d has ended; its profile is %s where it ran", (int)command->pid, attaching.info.path);
+    } else if (fine)
         fine = end_recording(&attaching);
     *error = attaching.error;
     return fine;
@@ -184,7 +211,7 @@ int hw_verb_attach(int argc, char **argv)
 {
     struct hw_running command = {0};
     struct hw_attaching attaching = {0};
-    char path[sizeof attaching.info.path];
+    char path[PATH_MAX];
     const int code = hw_options_take(attach_options, false, attach_help, argc, argv, &command);
     if (code)
         return code < 0 ? HW_VERB_FINE : code;
@@ -198,7 +225,7 @@ int hw_verb_attach(int argc, char **argv)
     if (command.seconds && !command.quiet)
         hw_say("profile: %s", path);
     else if (!command.quiet)
-        hw_say("process %d is recorded into %s (heapwise detach %d ends that)", (int)command.pid, attaching.info.path,
+        hw_say("process %d is recorded into %s (heapwise detach %d ends that)", (int)command.pid, name_of(&attaching),
                (int)command.pid);
     return HW_VERB_FINE;
 }
@@ -217,7 +244,7 @@ int hw_verb_detach(int argc, char **argv)
         return HW_VERB_USAGE;
     }
     if (!command.quiet && *attaching.info.path)
-        hw_say("process %d is not recorded any more; profile: %s", (int)attaching.pid, attaching.info.path);
+        hw_say("process %d is not recorded any more; profile: %s", (int)attaching.pid, name_of(&attaching));
     else if (!command.quiet)
         hw_say("process %d is not recorded any more; it has used its heap for nothing since it was forked",
                (int)attaching.pid);

@@ -896,7 +896,7 @@ static int record_process(const struct record *record)
         hw_say("record: %s", error.message);
         return HW_VERB_CANNOT_START;
     }
-    if (!record->quiet)
+    if (!record->quiet && access(path, F_OK) == 0) /* a container may be gone */
         say_totals(path, record);
     return HW_VERB_FINE;
 }

@@ -14,6 +14,7 @@
 /* Is in the name by which the runtime is opened. A runtime that comes late because a library needs it has another name:
  * it records at once. */
 #define HW_ATTACH_NAME     "/./libheapwise"
+#define HW_ATTACH_MEMORY   "/proc/self/./fd/" /* likewise, where the process does not see the library: a file in memory */
 #define HW_ATTACH_VARIABLE "heapwise_attach"
 #define HW_ATTACH_PLANE    "__heapwise_plane" /* thread-local, by which the runtime's thread-local data is found */
 

@@ -4,7 +4,9 @@
 #include "support/recording.h"
 #include "test_config.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -297,6 +299,96 @@ static void test_recorded_already(void **state)
     free(nowhere);
 }
 
+/* ---- a process that sees other files ---- */
+
+/* The loader and the C library that this test uses, into ROOT; the program; places for /proc and the profile. */
+static bool make_root(const char *root, const char *program)
+{
+    char command[3 * PATH_MAX];
+    snprintf(command, sizeof command,
+             "cd '%s' && mkdir proc tmp lib64 libraries && cp '%s' program && "
+             "cp -L /lib64/ld-linux-x86-64.so.2 lib64/ && "
+             "for f in $(sed -n 's,^[^/]*\\(/.*/lib\\(c\\|pthread\\|dl\\)[.-][^/]*$\\),\\1,p' /proc/self/maps | sort -u); "
+             "do cp -L $f libraries/; done && test -e libraries/libc.so.6",
+             root, program);
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    struct run_result made = run(argv, NULL);
+    const bool fine = made.code == 0;
+    run_result_free(&made);
+    return fine;
+}
+
+/* The process whose root directory is ROOT; 0: none. */
+static pid_t find_by_root(const char *root)
+{
+    pid_t found = 0;
+    DIR *list = opendir("/proc");
+    for (struct dirent *entry; list && !found && (entry = readdir(list));) {
+        char path[300], link[4096];
+        const long number = strtol(entry->d_name, NULL, 10);
+        snprintf(path, sizeof path, "/proc/%ld/root", number);
+        const ssize_t length = number > 0 ? readlink(path, link, sizeof link - 1) : -1;
+        link[length > 0 ? length : 0] = '\0';
+        found = strcmp(link, root) == 0 ? (pid_t)number : 0;
+    }
+    if (list)
+        closedir(list);
+    return found;
+}
+
+static void test_container(void **state)
+{
+    const char *attached = need_program("attach");
+    char *directory = make_directory(), root[PATH_MAX], command[3 * PATH_MAX];
+    assert_non_null(realpath(directory, root));
+    if (geteuid() != 0 || !have_command("unshare") || !make_root(root, attached))
+        SKIP("no container can be made here");
+    snprintf(command, sizeof command,
+             "mount -t proc proc '%s/proc' && LD_LIBRARY_PATH=/libraries exec chroot '%s' /program count", root, root);
+    int to[2], from[2];
+    assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+    struct program program = {.to = to[1], .from = from[0], .pid = fork()};
+    if (program.pid == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        execlp("unshare", "unshare", "-mpf", "sh", "-c", command, NULL);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    if (read_byte(&program) != 'r') {
+        finish(&program);
+        SKIP("no container can be made here");
+    }
+    snprintf(program.number, sizeof program.number, "%d", (int)find_by_root(root));
+    assert_string_not_equal(program.number, "0");
+    const char *const relative[] = {"attach", "-o", "p.hwprof", program.number, NULL};
+    assert_refused(relative, "sees other files than this command");
+    for (int round = 0; round < 2; round++) {
+        char name[64];
+        snprintf(name, sizeof name, "/tmp/%d.hwprof", round);
+        const char *const arguments[] = {"attach", "-o", name, program.number, NULL};
+        struct run_result result = heapwise(arguments, NULL);
+        if (result.code && strstr(result.err, "no permission to"))
+            SKIP("processes cannot be traced here");
+        assert_exit(&result, 0, "attach");
+        assert_contains(result.err, "/root/tmp/");
+        run_result_free(&result);
+        ask(&program);
+        detach(&program);
+        ask(&program);
+        char *profile = join_path(root, name);
+        json_t *report = load_report(profile, 0);
+        assert_int_equal(json_number(report, "totals.allocations"), 1000);
+        assert_string_equal(json_text(report, "process.state"), "ended");
+        json_decref(report);
+        free(profile);
+    }
+    assert_int_equal(finish(&program), 0);
+    remove_directory(directory);
+}
+
 /* record -p: begins, waits for the end that it is asked for, and ends. */
 static void test_record_until_signal(void **state)
 {
@@ -369,4 +461,4 @@ TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test
                cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_sampled),
                cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_killed_in_the_middle),
                cmocka_unit_test(test_refused), cmocka_unit_test(test_recorded_already),
-               cmocka_unit_test(test_record_until_signal), cmocka_unit_test(test_record_wrong_use))
+               cmocka_unit_test(test_container), cmocka_unit_test(test_record_until_signal), cmocka_unit_test(test_record_wrong_use))

@@ -164,6 +164,8 @@ static bool opened_by_attach(void)
 {
     Dl_info info;
     const char *name = dladdr && dladdr(&heapwise_attach, &info) ? info.dli_fname : NULL;
+    if (name && hw_starts_with(name, HW_ATTACH_MEMORY))
+        return true;
     while (name && *name && !hw_starts_with(name, HW_ATTACH_NAME))
         name++;
     return name && *name;
