@@ -23,6 +23,7 @@ static const char help[] =
     "the keys.\n"
     "\n"
     "  --once           print the table once and exit, for scripts\n"
+    "  --json           with --once: one object for a program to read (docs/json.md)\n"
     "  --sort KEY       first rows: live (default), growth, allocations, churn (bytes\n"
     "                   allocated a second) or blocks\n"
     "  --filter TEXT    only call stacks with a function or file whose name has TEXT\n"
@@ -70,6 +71,7 @@ static bool take_interval(void *at, const char *value, const struct hw_option *o
 
 static const struct hw_option verb_options[] = {
     HW_OPTION_FLAG("once", 0, struct top, once),
+    HW_OPTION_FLAG("json", 0, struct top, reporting.json),
     HW_OPTION_KEPT("sort", 0, take_sort, enum hw_top_column, struct top, sort),
     HW_OPTION_TEXT("filter", 0, struct top, filter),
     HW_OPTION_FLAG("threads", 0, struct top, threads),
@@ -134,13 +136,14 @@ static bool show(struct top *top, struct hw_live *live, struct hw_error *error)
     const struct hw_top_options options = {.view = reporting->names.view,
                                            .interval_ms = top->interval_ms,
                                            .color = reporting->report.color,
-                                           .utf8 = reporting->report.utf8,
+                                           .utf8 = reporting->report.utf8 || reporting->json,
+                                           .json = reporting->json,
                                            .follow = open_process};
     screen = (struct hw_top_screen){.history.live = live,
                                     .sort = top->sort,
                                     .selective = reporting->names.rules.of[HW_RULE_IGNORE] ||
                                                  reporting->names.rules.of[HW_RULE_FOCUS],
-                                    .page = top->threads ? HW_TOP_THREADS : HW_TOP_CALL_STACKS};
+                                    .page = top->threads && !reporting->json ? HW_TOP_THREADS : HW_TOP_CALL_STACKS};
     snprintf(screen.filter, sizeof screen.filter, "%s", top->filter ? top->filter : "");
     hw_top_read(&screen);
     bool fine = screen.history.live->map_count || !screen.trouble;
@@ -180,6 +183,10 @@ static int run(struct top *top)
     reporting->names.view.symbolizer.progress = NULL; /* it would be drawn into the table */
     if (reporting->file_count != 1) {
         hw_say("top: one process or profile at a time, not %d", reporting->file_count);
+        return HW_VERB_USAGE;
+    }
+    if (reporting->json && !top->once) {
+        hw_say("top: --json is for --once");
         return HW_VERB_USAGE;
     }
     if (!top->once && !(isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))) {

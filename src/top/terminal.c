@@ -470,7 +470,7 @@ bool hw_top_print(struct hw_top_screen *screen, const struct hw_top_options *opt
                (more = hw_top_take_labels(screen, request)) && draw_on_paper(screen, &paper);
         hw_label_request_free(request);
     }
-    fine = fine && print_paper(&paper);
+    fine = fine && (options->json ? hw_top_print_json(screen, rows) : print_paper(&paper));
     if (!fine && !*error->message)
         hw_error_set(error, "there is not enough memory");
     for (int i = 0; paper.lines && i < paper.canvas.height; i++)

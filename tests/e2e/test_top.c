@@ -128,6 +128,16 @@ static void test_numbers(void **state)
     assert_contains(text, "running for");
     assert_contains(text, "process ");
     free(text);
+    text = top_once(program.pid, "--json", NULL);
+    json_t *object = json_loads(text, 0, NULL);
+    free(text);
+    const json_t *context = json_array_get(json_object_get(object, "contexts"), 0);
+    assert_string_equal(json_string_value(json_object_get(context, "function")), "keep");
+    assert_int_equal(json_integer_value(json_object_get(context, "live_bytes")), 500 * 200);
+    assert_int_equal(json_integer_value(json_object_get(context, "live_allocations")), 500);
+    assert_true(json_is_number(json_object_get(context, "allocations_per_second")));
+    assert_true(json_is_true(json_object_get(object, "running")));
+    json_decref(object);
     make_file(&program, "grow");
     wait_for_file(&program, "grown");
     text = top_once(program.profile, "--sort", "blocks");
@@ -225,6 +235,7 @@ static void test_refused(void **state)
     assert_refused((const char *const[]){"top", "--once", pid, NULL}, "not");
     assert_refused((const char *const[]){"top", "--interval", "0", "--once", pid, NULL}, "0.1 to 3600");
     assert_refused((const char *const[]){"top", "--sort", "size", "--once", pid, NULL}, "live, growth");
+    assert_refused((const char *const[]){"top", "--json", pid, NULL}, "--json is for --once");
     assert_refused((const char *const[]){"top", pid, NULL}, "not both a terminal");
     free(broken);
 }
