@@ -55,9 +55,12 @@ static void check_program(const char *name)
         assert_string_equal(recording.run.out, "");
         assert_exit(&recording.run, ways[i].code, ways[i].way);
         const json_t *report = NULL;
-        for (size_t k = 0; k < recording.file_count; k++)
-            if (recording.reports[k] && report_sums(recording.reports[k], "in_main").allocations) /* not inherited */
-                report = recording.reports[k];
+        for (size_t k = 0; k < recording.file_count; k++) {
+            const json_t *other = recording.reports[k];
+            const bool forked = other && json_is_true(json_object_get(json_object_get(other, "process"), "forked"));
+            if (other && !forked && report_sums(other, "in_main").allocations)
+                report = other;
+        }
         assert_non_null(report);
         check_counts(report);
         assert_int_equal(json_number(report, "totals.foreign_frees"), 0);
@@ -82,6 +85,17 @@ static void test_glibc_pie(void **state)
 static void test_musl(void **state)
 {
     check_program("static-musl");
+}
+
+/* The same program, with musl's dynamic linker. */
+static void test_musl_dynamic(void **state)
+{
+    const char *program = need_program("dynamic-musl");
+    struct run_result plain = run((const char *const[]){program, "quiet", NULL}, NULL);
+    if (plain.code != 2)
+        SKIP("musl's dynamic linker is not installed");
+    run_result_free(&plain);
+    check_program("dynamic-musl");
 }
 
 static void test_another_allocator(void **state)
@@ -205,7 +219,7 @@ static void test_refused(void **state)
 }
 
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_glibc),
-               cmocka_unit_test(test_glibc_pie), cmocka_unit_test(test_musl), cmocka_unit_test(test_another_allocator),
-               cmocka_unit_test(test_sqlite), cmocka_unit_test(test_stacks), cmocka_unit_test(test_nothing_allocated),
-               cmocka_unit_test(test_sampled), cmocka_unit_test(test_addresses), cmocka_unit_test(test_debug_file),
-               cmocka_unit_test(test_refused))
+               cmocka_unit_test(test_glibc_pie), cmocka_unit_test(test_musl), cmocka_unit_test(test_musl_dynamic),
+               cmocka_unit_test(test_another_allocator), cmocka_unit_test(test_sqlite), cmocka_unit_test(test_stacks),
+               cmocka_unit_test(test_nothing_allocated), cmocka_unit_test(test_sampled),
+               cmocka_unit_test(test_addresses), cmocka_unit_test(test_debug_file), cmocka_unit_test(test_refused))
