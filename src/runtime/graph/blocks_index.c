@@ -4,6 +4,8 @@
 
 #define REGIONS_MOST   (1ul << (HW_ARCH_ADDRESS_BITS - HW_REGION_SHIFT))
 #define REGIONS_STORED (1ul << 22) /* 8 TiB with blocks */
+#define REGIONS_LARGE  32u         /* from so many regions on the index lies in huge pages: 4 MiB of it */
+#define LINES_AHEAD    8u
 
 struct hw_index hw_index;
 
@@ -15,6 +17,9 @@ static struct hw_index_region *region_at(uintptr_t address)
             hw_index.full = true;
             return NULL;
         }
+        if (hw_index.count == REGIONS_LARGE)
+            hw_madvise(&hw_index.region[hw_index.count], (REGIONS_STORED - hw_index.count) * sizeof *hw_index.region,
+                       MADV_HUGEPAGE);
         *index = ++hw_index.count;
         hw_index.region[*index - 1].start = address & ~(HW_REGION_BYTES - 1);
     }
@@ -140,6 +145,7 @@ static void each_line(void (*each)(struct hw_index_line *line, uintptr_t start, 
         for (uint32_t part = 0; part < HW_LINES / 64; part++)
             for (uint64_t any = region->any_begins[part]; any; any &= any - 1) {
                 const uint32_t at = part * 64 + (uint32_t)__builtin_ctzl(any);
+                __builtin_prefetch(&region->line[at + LINES_AHEAD], 1);
                 each(&region->line[at], region->start + ((uintptr_t)at << HW_LINE_SHIFT), closure);
             }
 }

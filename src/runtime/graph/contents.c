@@ -5,9 +5,9 @@
  * bits, with a key that is new in each process, so that data cannot be made to be alike. (To compare the bytes took two
  * thirds of the time: blocks with the same content lie anywhere.)
  *
- * The table takes a thirteenth of the heap. If it cannot hold all contents, the walk begins anew: first it counts
- * roughly how often each content occurs (a sketch of small counters, never too low), then only contents that may occur
- * more than once go into the table. If it gets full all the same, those that occur rarely and are small stay only if
+ * The table takes a thirteenth of the heap. If it cannot hold all contents, the walk goes on and only counts roughly
+ * how often each content occurs (a sketch of small counters, never too low). A second walk has only contents in the
+ * table that may occur more than once. If it gets full all the same, those that occur rarely and are small stay only if
  * their hash is among those of a sample, half as many each time, and stand for those that went. Sums are estimates then
  * (unbiased), with an error that is known; contents that occur often or are large are exact. If even those do not
  * suffice they are sampled alike. */
@@ -15,6 +15,7 @@
 #include "runtime/core/core.h"
 #include "runtime/core/file.h"
 #include "runtime/core/memory.h"
+#include "runtime/graph/content_bytes.h"
 #include "runtime/graph/internal.h"
 #include "runtime/heap/heap.h"
 
@@ -38,11 +39,11 @@
 #define LARGE           1024u        /* and so does a large one: there are not too many */
 #define IN_LINE         4u           /* contents in a cache line */
 #define AT_ONCE         128u         /* blocks whose memory accesses overlap */
+#define SLOTS_AHEAD     64u          /* of the table, whose lines of the sketch are asked for */
 #define HUGE_LEAST      (4ul << 20)  /* of a table in huge pages */
 #define IN_ONE          (64ul << 10) /* larger blocks are read by pages */
 #define TAIL_LEAST      16u
 #define UNREADABLE_MOST (1ul << 36) /* spans that nobody may read and that may hold blocks */
-#define FILL            0xd3a95c87e1b46df2ul
 
 /* A content. */
 struct content {
@@ -108,7 +109,6 @@ static struct {
     uint32_t waiting, candidates;
     struct frequent most_frequent; /* of all */
     uintptr_t there, there_end;    /* pages that can be read where they are */
-    uint64_t key[4];
     bool filled, pools;
     struct hw_content_info info;
     /* near the peak: */
@@ -117,155 +117,7 @@ static struct {
     uint64_t next_live, next_ns;
 } contents;
 
-/* ---- bytes ---- */
-
-static inline uint64_t word_at(const char *at)
-{
-    uint64_t word;
-    __builtin_memcpy(&word, at, sizeof word);
-    return word;
-}
-
-static inline uint64_t fold(uint64_t a, uint64_t b)
-{
-    const unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-/* At most 8 bytes at AT, as a number. */
-static inline uint64_t part_at(const char *at, size_t size)
-{
-    uint64_t word = 0;
-    for (size_t i = size; i-- > 0;)
-        word = word << 8 | (uint8_t)at[i];
-    return word;
-}
-
-/* Of a content: its size, then its bytes, 32 at a time; at the end zeros behind them. */
-struct hash {
-    uint64_t left, right;
-    uint32_t kept; /* bytes that do not make up 32 yet */
-    char bytes[32];
-};
-
-static inline struct hash hash_begin(uint64_t size)
-{
-    return (struct hash){.left = size ^ contents.key[0], .right = contents.key[1]};
-}
-
-static inline void hash_left(struct hash *hash, uint64_t first, uint64_t second)
-{
-    hash->left = fold(hash->left ^ first, second ^ contents.key[2]);
-}
-
-static inline void hash_right(struct hash *hash, uint64_t first, uint64_t second)
-{
-    hash->right = fold(hash->right ^ first, second ^ contents.key[3]);
-}
-
-/* The whole parts of SIZE bytes at AT; how many are left. */
-static inline size_t hash_whole(struct hash *hash, const char *at, size_t size)
-{
-    struct hash sum = *hash;
-    for (; size >= 32; at += 32, size -= 32) {
-        hash_left(&sum, word_at(at), word_at(at + 8));
-        hash_right(&sum, word_at(at + 16), word_at(at + 24));
-    }
-    hash->left = sum.left;
-    hash->right = sum.right;
-    return size;
-}
-
-static inline uint64_t hash_end(struct hash *hash, const char *at, size_t size)
-{
-    uint64_t word[4] = {0};
-    for (size_t i = 0; i < size; i += 8)
-        word[i / 8] = size - i >= 8 ? word_at(at + i) : part_at(at + i, size - i);
-    if (size)
-        hash_left(hash, word[0], word[1]);
-    if (size > 16)
-        hash_right(hash, word[2], word[3]);
-    const uint64_t sum = fold(hash->left ^ contents.key[3], hash->right ^ contents.key[2]);
-    return sum ? sum : 1;
-}
-
-/* The next SIZE bytes of a content that does not lie in one piece. */
-static void hash_piece(struct hash *hash, const char *at, size_t size)
-{
-    for (; size && hash->kept; at++, size--) {
-        hash->bytes[hash->kept++] = *at;
-        if (hash->kept == sizeof hash->bytes) {
-            hash_whole(hash, hash->bytes, sizeof hash->bytes);
-            hash->kept = 0;
-        }
-    }
-    const size_t left = hash_whole(hash, at, size);
-    for (size_t i = size - left; i < size; i++)
-        hash->bytes[hash->kept++] = at[i];
-}
-
-/* The byte that a new block is filled with at ADDRESS. */
-static inline char filling_at(uintptr_t address)
-{
-    return (char)(FILL >> (address & 7) * 8);
-}
-
-/* How many of SIZE bytes at AT, which lie at ADDRESS, are in use: up to the last one that is neither zero nor filling.
- */
-static size_t used_of(const char *at, uintptr_t address, size_t size, bool filled)
-{
-    while (size && ((address + size) & 7 || size < 8)) {
-        if (at[size - 1] && !(filled && at[size - 1] == filling_at(address + size - 1)))
-            return size;
-        size--;
-    }
-    while (size >= 8) {
-        const uint64_t word = word_at(at + size - 8);
-        if (word && !(filled && word == FILL))
-            break;
-        size -= 8;
-    }
-    while (size && (!at[size - 1] || (filled && at[size - 1] == filling_at(address + size - 1))))
-        size--;
-    return size;
-}
-
-/* Of them that are as they were filled: in runs of two and more, and not inside of words that were written around them.
- */
-static size_t filling_of(const char *at, uintptr_t address, size_t size)
-{
-    size_t bytes = 0, run = 0, i = 0;
-    while (i < size) {
-        const uint64_t other = !((address + i) & 7) && size - i >= 8 ? word_at(at + i) ^ FILL : 1;
-        if (!other) {
-            run += 8;
-            i += 8;
-            continue;
-        }
-        const bool whole = !((address + i) & 7) && size - i >= 8;
-        const bool same = at[i] == filling_at(address + i);
-        run += whole ? (size_t)__builtin_ctzl(other) / 8 : same;
-        if (whole || !same) {
-            bytes += run > 1 ? run : 0;
-            run = whole ? (size_t)__builtin_clzl(other) / 8 : 0;
-        }
-        i += whole ? 8 : 1;
-    }
-    return run > 1 ? bytes + run : bytes;
-}
-
-/* Pages of zeros among SIZE bytes at AT. */
-static uint64_t zero_pages_in(const char *at, size_t size)
-{
-    uint64_t bytes = 0;
-    for (size_t page = -(uintptr_t)at & (HW_PAGE - 1); page + HW_PAGE <= size; page += HW_PAGE) {
-        size_t i = 0;
-        while (i < HW_PAGE && !word_at(at + page + i))
-            i += 8;
-        bytes += i == HW_PAGE ? HW_PAGE : 0;
-    }
-    return bytes;
-}
+uint64_t hw_content_key[4];
 
 void hw_contents_fill(void *block, size_t size)
 {
@@ -332,6 +184,37 @@ static inline uintptr_t end_of_page(uintptr_t at, uintptr_t end)
     return next < end ? next : end;
 }
 
+/* ---- memory ---- */
+
+/* Room for COUNT entries of SIZE bytes; MOST so far. */
+static bool room_for(void **of, uint64_t *most, uint64_t count, size_t size)
+{
+    if (count > *most) {
+        *of = hw_own_pages(count * size, true);
+        *most = *of ? count : 0;
+    }
+    return *of != NULL;
+}
+
+static struct {
+    uint64_t sums, indexes, frequent, slots, spreads, sketch; /* that there is room for */
+} room;
+
+static uint64_t live_bytes(void)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREADS); i++)
+        bytes += HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i)->live_bytes;
+    return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static bool prefer_huge(void *memory, uint64_t bytes)
+{
+    if (bytes >= HUGE_LEAST)
+        hw_madvise(memory, bytes, MADV_HUGEPAGE);
+    return true;
+}
+
 /* ---- the table ---- */
 
 #define ADDRESS_MASK ((1ul << HW_ARCH_ADDRESS_BITS) - 1)
@@ -388,10 +271,66 @@ static void thin_out(bool all)
     }
 }
 
+/* ---- how often a content occurs, roughly ---- */
+
+static uint8_t *line_of(uint64_t hash)
+{
+    return contents.sketch[(uint64_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15ul) * contents.sketch_lines >> 64)];
+}
+
+static uint32_t cell(const uint8_t *line, uint32_t index)
+{
+    return line[index / 2] >> index % 2 * 4 & 15;
+}
+
+static uint32_t occurs(uint64_t hash)
+{
+    const uint8_t *line = line_of(hash);
+    const uint32_t first = cell(line, hash >> 20 & (CELLS - 1)), second = cell(line, hash >> 27 & (CELLS - 1));
+    return first < second ? first : second;
+}
+
+static void raise(uint64_t hash)
+{
+    uint8_t *line = line_of(hash);
+    const uint32_t index[2] = {hash >> 20 & (CELLS - 1), hash >> 27 & (CELLS - 1)}, least = occurs(hash);
+    for (uint32_t i = 0; i < 2 && least < OFTEN; i++)
+        if (cell(line, index[i]) == least) /* once, if both are the same */
+            line[index[i] / 2] = (uint8_t)(line[index[i] / 2] + (1u << index[i] % 2 * 4));
+}
+
+static bool make_sketch(void)
+{
+    contents.sketch_lines = live_bytes() / SKETCH_SHARE / sizeof *contents.sketch + 1;
+    const uint64_t bytes = contents.sketch_lines * sizeof *contents.sketch;
+    if (!room_for((void **)&contents.sketch, &room.sketch, contents.sketch_lines, sizeof *contents.sketch))
+        return false;
+    contents.info.memory_bytes += bytes;
+    return prefer_huge(contents.sketch, bytes);
+}
+
+/* The table cannot hold all contents: from here on the walk counts, beginning with what the table has. */
+static void begin_to_count(void)
+{
+    contents.full = !make_sketch();
+    if (contents.full)
+        return;
+    contents.phase = PHASE_COUNT;
+    for (uint64_t slot = 0; slot < contents.slots; slot++) {
+        const struct content *content = &contents.table[slot], *ahead = content + SLOTS_AHEAD;
+        if (slot + SLOTS_AHEAD < contents.slots && ahead->hash)
+            __builtin_prefetch(line_of(ahead->hash), 1);
+        const uint32_t count = content->hash ? count_of(content) : 0;
+        for (uint32_t i = 0; i < count && i < OFTEN; i++)
+            raise(content->hash);
+    }
+    hw_own_give_back(contents.table, contents.slots * sizeof *contents.table);
+}
+
 static void make_way(void)
 {
     if (contents.phase == PHASE_ALL) {
-        contents.full = true;
+        begin_to_count();
         return;
     }
     while (contents.used >= contents.room && contents.level < LEVEL_MOST) {
@@ -478,34 +417,6 @@ static struct content *find(uint64_t hash)
     return &contents.table[slot];
 }
 
-/* ---- how often a content occurs, roughly ---- */
-
-static uint8_t *line_of(uint64_t hash)
-{
-    return contents.sketch[(uint64_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15ul) * contents.sketch_lines >> 64)];
-}
-
-static uint32_t cell(const uint8_t *line, uint32_t index)
-{
-    return line[index / 2] >> index % 2 * 4 & 15;
-}
-
-static uint32_t occurs(uint64_t hash)
-{
-    const uint8_t *line = line_of(hash);
-    const uint32_t first = cell(line, hash >> 20 & (CELLS - 1)), second = cell(line, hash >> 27 & (CELLS - 1));
-    return first < second ? first : second;
-}
-
-static void raise(uint64_t hash)
-{
-    uint8_t *line = line_of(hash);
-    const uint32_t index[2] = {hash >> 20 & (CELLS - 1), hash >> 27 & (CELLS - 1)}, least = occurs(hash);
-    for (uint32_t i = 0; i < 2 && least < OFTEN; i++)
-        if (cell(line, index[i]) == least) /* once, if both are the same */
-            line[index[i] / 2] = (uint8_t)(line[index[i] / 2] + (1u << index[i] % 2 * 4));
-}
-
 static void leave_out(const struct candidate *candidate)
 {
     struct spread *const spreads[] = {&contents.spread[candidate->context], &contents.all};
@@ -515,20 +426,12 @@ static void leave_out(const struct candidate *candidate)
     }
 }
 
-static void enter(const struct candidate *candidate)
+/* CANDIDATE may occur TIMES times. */
+static void enter(const struct candidate *candidate, uint32_t times)
 {
-    if (contents.phase == PHASE_COUNT) {
-        raise(candidate->hash);
-        return;
-    }
     struct content *content = find(candidate->hash);
     if (content->hash) {
         add_copy(candidate, content);
-        return;
-    }
-    const uint32_t times = contents.phase == PHASE_KNOWN ? occurs(candidate->hash) : 2;
-    if (times < 2) {
-        add_parts(candidate, 1);
         return;
     }
     const bool stays = times >= OFTEN || candidate->size >= LARGE;
@@ -647,17 +550,44 @@ static void examine_one(const struct pending *block)
         if (tail >= 2 * TAIL_LEAST && tail * 4 >= size)
             candidate.end = tail - reading.absent_behind;
     }
-    __builtin_prefetch(
-        contents.phase == PHASE_COUNT ? (void *)line_of(candidate.hash) : &contents.table[home_of(candidate.hash)], 1);
+    if (contents.phase == PHASE_ALL)
+        __builtin_prefetch(&contents.table[home_of(candidate.hash)], 1);
+    else
+        __builtin_prefetch(line_of(candidate.hash), 1);
     contents.candidate[contents.candidates++] = candidate;
+}
+
+/* Those that occur once are not in the table: it is not read for them. */
+static void enter_known(void)
+{
+    uint32_t kept = 0;
+    uint8_t times[AT_ONCE];
+    for (uint32_t i = 0; i < contents.candidates; i++) {
+        const struct candidate *candidate = &contents.candidate[i];
+        times[kept] = (uint8_t)occurs(candidate->hash);
+        if (times[kept] < 2) {
+            add_parts(candidate, 1);
+            continue;
+        }
+        __builtin_prefetch(&contents.table[home_of(candidate->hash)], 1);
+        contents.candidate[kept++] = *candidate;
+    }
+    for (uint32_t i = 0; i < kept; i++)
+        enter(&contents.candidate[i], times[i]);
 }
 
 static void examine_waiting(void)
 {
     for (uint32_t i = 0; i < contents.waiting; i++)
         examine_one(&contents.pending[i]);
-    for (uint32_t i = 0; i < contents.candidates; i++)
-        enter(&contents.candidate[i]);
+    if (contents.phase == PHASE_KNOWN)
+        enter_known();
+    else
+        for (uint32_t i = 0; i < contents.candidates && !contents.full; i++)
+            if (contents.phase == PHASE_ALL) /* it may end with any of them */
+                enter(&contents.candidate[i], 2);
+            else
+                raise(contents.candidate[i].hash);
     contents.waiting = contents.candidates = 0;
 }
 
@@ -797,41 +727,12 @@ static void write(void)
 
 /* ---- the walk ---- */
 
-/* Room for COUNT entries of SIZE bytes; MOST so far. */
-static bool room_for(void **of, uint64_t *most, uint64_t count, size_t size)
-{
-    if (count > *most) {
-        *of = hw_own_pages(count * size, true);
-        *most = *of ? count : 0;
-    }
-    return *of != NULL;
-}
-
-static struct {
-    uint64_t sums, indexes, frequent, slots, spreads, sketch; /* that there is room for */
-} room;
-
-static uint64_t live_bytes(void)
-{
-    int64_t bytes = 0;
-    for (uint32_t i = 0; i < HW_ENTRIES(HW_POOL_THREADS); i++)
-        bytes += HW_ENTRY(HW_POOL_THREADS, struct hw_thread_entry, i)->live_bytes;
-    return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
-static bool prefer_huge(uint64_t bytes)
-{
-    if (bytes >= HUGE_LEAST)
-        hw_madvise(contents.table, bytes, MADV_HUGEPAGE);
-    return true;
-}
-
 /* Nobody can know it beforehand. */
 static void make_key(void)
 {
-    if (hw_sys(SYS_getrandom, contents.key, sizeof contents.key, GRND_NONBLOCK) != sizeof contents.key)
-        for (size_t i = 0; i < sizeof contents.key / sizeof *contents.key; i++)
-            contents.key[i] = fold(hw_ticks_raw() ^ (uintptr_t)&contents, 0x9e3779b97f4a7c15ul ^ contents.key[i]);
+    if (hw_sys(SYS_getrandom, hw_content_key, sizeof hw_content_key, GRND_NONBLOCK) != sizeof hw_content_key)
+        for (size_t i = 0; i < sizeof hw_content_key / sizeof *hw_content_key; i++)
+            hw_content_key[i] = fold(hw_ticks_raw() ^ (uintptr_t)&contents, 0x9e3779b97f4a7c15ul ^ hw_content_key[i]);
 }
 
 static bool make_room(void)
@@ -853,7 +754,7 @@ static bool make_room(void)
            room_for((void **)&contents.frequent, &room.frequent, contents.frequent_most, sizeof *contents.frequent) &&
            room_for((void **)&contents.spread, &room.spreads, contents.contexts, sizeof *contents.spread) &&
            room_for((void **)&contents.table, &room.slots, contents.slots, sizeof *contents.table) &&
-           prefer_huge(bytes);
+           prefer_huge(contents.table, bytes);
 }
 
 /* It is zero when it is used again. */
@@ -889,19 +790,12 @@ static void examine_all(enum phase phase)
     examine_waiting();
 }
 
-/* The table cannot hold all contents. */
-static bool examine_again(void)
+/* What occurs several times, if the table could not hold all contents. */
+static void examine_again(void)
 {
-    contents.sketch_lines = live_bytes() / SKETCH_SHARE / sizeof *contents.sketch + 1;
-    if (!room_for((void **)&contents.sketch, &room.sketch, contents.sketch_lines, sizeof *contents.sketch))
-        return false;
-    contents.info.memory_bytes += contents.sketch_lines * sizeof *contents.sketch;
-    give_back();
-    examine_all(PHASE_COUNT);
     give_back();
     examine_all(PHASE_KNOWN);
     hw_own_give_back(contents.sketch, room.sketch * sizeof *contents.sketch);
-    return true;
 }
 
 static bool walk(uint64_t begin)
@@ -911,7 +805,9 @@ static bool walk(uint64_t begin)
         if (!hw_page_states_begin())
             contents.info.flags |= HW_CONTENT_BLIND;
         examine_all(PHASE_ALL);
-        fine = !contents.full || examine_again();
+        fine = !contents.full;
+        if (fine && contents.phase == PHASE_COUNT)
+            examine_again();
         if (fine) {
             contents.info.sampled = contents.level;
             contents.info.distinct = contents.used;

@@ -31,9 +31,10 @@
 #define LABEL_BYTES     3
 #define LABELS          (1u << 8 * LABEL_BYTES)
 #define BLOCKS_MOST     (1ul << 32)
-#define POINTERS_APART  64   /* a variable with more pointers than that is one keeper */
-#define LOCALS_APART    1024 /* the same for all thread-local data of a thread */
-#define NEARBY          64   /* bytes between pointers that belong together where there are no symbols */
+#define BLOCKS_LARGE    (1u << 20) /* from so many on labels lie in huge pages: 3 MiB of them */
+#define POINTERS_APART  64         /* a variable with more pointers than that is one keeper */
+#define LOCALS_APART    1024       /* the same for all thread-local data of a thread */
+#define NEARBY          64         /* bytes between pointers that belong together where there are no symbols */
 
 /* A pointer in data of modules, or in thread-local data. */
 struct slot {
@@ -898,6 +899,8 @@ bool hw_keeps_find(uint64_t tick, uint64_t live_bytes, struct hw_visit_room *roo
     const bool fine = make_room();
     if (fine) {
         keeps.blocks = hw_index_number();
+        if (keeps.blocks >= BLOCKS_LARGE)
+            hw_madvise(keeps.label, keeps.blocks * (uint64_t)LABEL_BYTES, MADV_HUGEPAGE);
         const uint64_t share = live_bytes / HEAP_BY_ENTRIES;
         const uint32_t most = share > ENTRIES_MOST    ? ENTRIES_MOST
                               : share < ENTRIES_LEAST ? ENTRIES_LEAST
