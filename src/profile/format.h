@@ -191,6 +191,9 @@ struct hw_process_info {
     /* With exit_kind HW_EXIT_UNKNOWN or signal 9: how many processes of its cgroup the kernel's OOM killer ended during
      * the run; 0: none, or it is not known. */
     uint32_t oom_kills;
+    /* With HW_PROCESS_ATTACHED: bytes of blocks in use when the recording began, as the allocator counts them: rounded
+     * up, in glibc with what threads keep in their caches; 0: it does not say. */
+    uint64_t older_bytes;
 };
 
 #define HW_PROCESS_LEAST offsetof(struct hw_process_info, counting) /* bytes of it in older files */
@@ -569,7 +572,7 @@ enum hw_note_code {
     HW_NOTE_NO_EVENTS = 20,   /* the processor's events during operations could not be counted: text says why */
     HW_NOTE_LEFT = 21,        /* calls of the allocator that were left by a jump (count): each may be counted in part */
     HW_NOTE_BARS_LOST = 22,   /* entries of MIBS (count) for which there was no room in SIZE_BARS or LIFETIME_BARS */
-    HW_NOTE_DUMP_AT = 23,     /* nothing is lost: memory passed a share of its limit, and a dump was written (dump-at) */
+    HW_NOTE_DUMP_AT = 23, /* nothing is lost: memory passed a share of its limit, and a dump was written (dump-at) */
 };
 
 struct hw_note {

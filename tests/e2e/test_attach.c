@@ -145,6 +145,8 @@ static void test_counts_are_exact(void **state)
         assert_int_equal(json_number(report, "totals.foreign_frees"), 500);
         assert_int_equal(json_number(report, "totals.live_allocations"), 500);
         assert_true(json_is_true(json_object_get(json_object_get(report, "process"), "attached")));
+        const int64_t older = json_number(report, "process.older_bytes"); /* 500 blocks, and those of libc */
+        assert_true(older >= 50000 && older < 5000000);
         assert_string_equal(json_text(report, "process.state"), "ended");
         assert_true(report_says(report, "blocks from before"));
         assert_contexts_sum_to_totals(report);

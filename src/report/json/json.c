@@ -164,6 +164,7 @@ static json_t *process_value(struct json_writer *writer)
     set_nonzero(writer, object, "sample_bytes", info->sample_bytes);
     set(writer, object, "forked", json_boolean(info->flags & HW_PROCESS_FORKED));
     set(writer, object, "attached", json_boolean(info->flags & HW_PROCESS_ATTACHED));
+    set_nonzero(writer, object, "older_bytes", info->older_bytes);
     set_count(writer, object, "cpus", info->cpus);
     if (profile->access_counted)
         set(writer, object, "access", hw_json_access_info(writer));

@@ -114,19 +114,21 @@ static void print_when(struct hw_text *text, const struct hw_memory_breakdown *m
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
 }
 
-/* What a forked child inherited is in none of its counts, but in its memory. */
+/* What a forked child inherited, or what there was before attach, is in none of the counts, but in the memory. */
 static void print_inherited(struct hw_text *text)
 {
     const struct hw_profile *profile = text->view->profile;
-    const int64_t bytes = profile->process.inherited_bytes;
-    if (bytes <= 0 || profile->process.flags & HW_PROCESS_RESET || profile->places)
+    const bool attached = profile->process.flags & HW_PROCESS_ATTACHED;
+    const uint64_t bytes = attached ? profile->process.older_bytes : hw_not_negative(profile->process.inherited_bytes);
+    if (!bytes || (!attached && profile->process.flags & HW_PROCESS_RESET) || profile->places)
         return;
     hw_buffer_clear(&text->line);
-    hw_buffer_add(
-        &text->line,
-        "The heap blocks are those that this process allocated. Blocks from before the fork, %s of them then, "
-        "count as memory around them.",
-        HW_BYTES((uint64_t)bytes));
+    hw_buffer_add(&text->line,
+                  attached ? "The heap blocks are those since heapwise attach. Blocks from before it, %s of them then "
+                             "as the allocator counts, count as memory around them."
+                           : "The heap blocks are those that this process allocated. Blocks from before the fork, %s "
+                             "of them then, count as memory around them.",
+                  HW_BYTES(bytes));
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(&text->line));
 }
 

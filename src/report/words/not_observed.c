@@ -119,9 +119,13 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
         hw_buffer_add(out, "The process did not close the file%s: the last events before its end may be missing.\n",
                       profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
                                                                     : "");
-    if (profile->process.flags & HW_PROCESS_ATTACHED)
+    if (profile->process.flags & HW_PROCESS_ATTACHED) {
         hw_buffer_add(out, "The recording began while the program ran (heapwise attach): blocks from before are not "
-                           "known, and are in no number.\n");
+                           "known, and are in no number");
+        if (profile->process.older_bytes)
+            hw_buffer_add(out, "; the allocator had %s of them then", HW_BYTES(profile->process.older_bytes));
+        hw_buffer_add(out, ".\n");
+    }
     if (profile->process.exit_kind == HW_EXIT_SIGNAL && profile->process.exit_value == SIGSYS &&
         !gave_up_calls(profile))
         hw_buffer_add(out, "A filter (seccomp) killed the program for a system call. Heapwise did not see how the "

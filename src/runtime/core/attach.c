@@ -5,6 +5,7 @@
  * it was when it was loaded. So each recording begins on the same ground. What must outlive that is HW_KEPT. */
 #include <elf.h>
 #include <link.h>
+#include <malloc.h>
 
 #include "profile/attach.h"
 #include "runtime/core/core.h"
@@ -12,6 +13,8 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/modules.h"
 #include "runtime/hooks/hooks.h"
+
+#define GLIBC_MOST (256ul << 20) /* resident bytes of a process of which glibc is asked for its blocks in use */
 
 extern HW_VARIABLE struct hw_attach heapwise_attach;
 HW_KEPT struct hw_attach heapwise_attach = {.version = HW_ATTACH_VERSION};
@@ -27,6 +30,7 @@ extern const char __ehdr_start[] HW_HIDDEN;
 extern const char etext[] HW_HIDDEN;
 extern char __start_hw_kept[] HW_HIDDEN, __stop_hw_kept[] HW_HIDDEN;
 extern __thread uintptr_t __heapwise_plane;
+extern void *dlsym(void *, const char *) __attribute__((weak));
 extern int dladdr(const void *, Dl_info *) __attribute__((weak));
 extern int on_exit(void (*)(int, void *), void *) __attribute__((weak));
 
@@ -110,6 +114,39 @@ static void give_back(void)
     hw_runtime.state = HW_STATE_OFF;
 }
 
+static uint64_t resident_bytes(void)
+{
+    char text[256];
+    if (hw_read_file("/proc/self/statm", text, sizeof text) <= 0)
+        return 0;
+    const char *cursor = hw_skip_fields(text, 1);
+    return hw_parse_u64(&cursor, 10) * 4096;
+}
+
+/* Bytes of blocks that are in use, as the allocator counts them; 0: it does not say. Called at a safe point. */
+static uint64_t allocated_before(void)
+{
+    void *const everywhere = NULL; /* RTLD_DEFAULT */
+    int (*const control)(const char *, void *, size_t *, void *, size_t) = dlsym(everywhere, "mallctl");
+    int (*const property)(const char *, size_t *) = dlsym(everywhere, "MallocExtension_GetNumericProperty");
+    struct mallinfo2 (*const info)(void) = dlsym(everywhere, "mallinfo2");
+    const char *allocator = hw_pools[HW_POOL_STRINGS].base + hw_runtime.process->allocator;
+    size_t bytes = 0, size = sizeof bytes;
+    uint64_t epoch = 1;
+    if (control) /* jemalloc: its numbers are those of the last epoch */
+        return control("epoch", NULL, NULL, &epoch, sizeof epoch) == 0 &&
+                       control("stats.allocated", &bytes, &size, NULL, 0) == 0
+                   ? bytes
+                   : 0;
+    if (property) /* tcmalloc */
+        return property("generic.current_allocated_bytes", &bytes) ? bytes : 0;
+    /* glibc goes through all its free blocks, one by one, with its locks held. */
+    if (!info || !hw_starts_with(allocator, "glibc") || resident_bytes() > GLIBC_MOST)
+        return 0;
+    const struct mallinfo2 heap = info();
+    return heap.uordblks + heap.hblkhd;
+}
+
 static long begin(void)
 {
     if (heapwise_attach.stage != HW_ATTACH_IDLE)
@@ -132,6 +169,7 @@ static long begin(void)
     }
     hw_arch_patch_trampolines(&heapwise_attach.trampolines, &heapwise_attach.trampolines_end);
     hw_runtime.process->flags |= HW_PROCESS_ATTACHED;
+    hw_runtime.process->older_bytes = allocated_before();
     hw_text_join(heapwise_attach.path, sizeof heapwise_attach.path, hw_file_path);
     if (on_exit && !image.has_exit)
         image.has_exit = on_exit(at_exit, NULL) == 0;
