@@ -660,6 +660,19 @@ static json_t *search_and_load(const struct victim *victim, pid_t pid)
 
 static const char *const stay[] = {"stay", "2", "UNTIL", NULL};
 
+/* Of commands that were killed: each leaves a copy that still searches. */
+static void wait_for_copies(const struct victim *victim)
+{
+    struct run_result result = search(victim->process.pid, NULL, NULL);
+    for (int i = 0; i < 20 && result.code == 2 && strstr(result.err, "still under way"); i++) {
+        run_result_free(&result); /* of a copy whose visitor is gone */
+        nap(1000);
+        result = search(victim->process.pid, NULL, NULL);
+    }
+    assert_exit(&result, 1, result.err);
+    run_result_free(&result);
+}
+
 static void assert_searched(const struct victim *victim, pid_t pid)
 {
     for (int i = 0; i < 2; i++) {
@@ -784,14 +797,7 @@ static void test_visitor_is_killed(void **state)
         kill(visitor, SIGKILL);
         waitpid(visitor, NULL, 0);
     }
-    struct run_result result = search(victim.process.pid, NULL, NULL);
-    for (int i = 0; i < 20 && result.code == 2 && strstr(result.err, "still under way"); i++) {
-        run_result_free(&result); /* of a copy whose visitor is gone */
-        nap(1000);
-        result = search(victim.process.pid, NULL, NULL);
-    }
-    assert_exit(&result, 1, result.err);
-    run_result_free(&result);
+    wait_for_copies(&victim);
     assert_searched(&victim, victim.process.pid);
     finish(&victim);
 }
@@ -922,6 +928,7 @@ static void test_interrupted(void **state)
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == numbers[i]);
         while (has_entries(folder)) /* a child of the command removes it */
             nap(2);
+        wait_for_copies(&victim);
     }
     assert_searched(&victim, victim.process.pid);
     finish(&victim);
