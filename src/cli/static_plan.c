@@ -482,7 +482,7 @@ bool hw_static_plan_read(struct hw_static_plan *plan, const char *path, const ch
     if (file < 0)
         return FAIL("%s: %s", path, strerror(errno));
     elf_version(EV_CURRENT);
-    Elf *elf = elf_begin(file, ELF_C_READ, NULL);
+    Elf *elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
     const bool fine = elf && read_headers(plan, elf, path, error) && read_pointers(plan, elf, path, error) &&
                       find_unwind(plan, elf, given != NULL, error) &&
                       (given ? use_given(plan, elf, path, given, error)
