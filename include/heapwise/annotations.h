@@ -30,7 +30,8 @@
 #define HEAPWISE_DESTROY_MEMPOOL(pool) HEAPWISE_EVENT(0x1304, pool, 0, 0, 0)
 #define HEAPWISE_MEMPOOL_ALLOC(pool, addr, size) HEAPWISE_EVENT(0x1305, pool, addr, size, 0)
 #define HEAPWISE_MEMPOOL_FREE(pool, addr) HEAPWISE_EVENT(0x1306, pool, addr, 0, 0)
-/* All blocks of the pool end but those that lie in the SIZE bytes from ADDR on, also in part: these keep their size. */
+/* All blocks of the pool end, except those that overlap the range ADDR … ADDR+SIZE, even partly: these keep their
+ * size. */
 #define HEAPWISE_MEMPOOL_TRIM(pool, addr, size) HEAPWISE_EVENT(0x1307, pool, addr, size, 0)
 /* The pool has another name: its descriptor has moved. */
 #define HEAPWISE_MOVE_MEMPOOL(poolA, poolB) HEAPWISE_EVENT(0x1308, poolA, poolB, 0, 0)

@@ -248,7 +248,7 @@ bool hw_recorded_find(struct hw_recorded *recorded)
         return false;
     return fail(recorded, "process %d is not recorded%s", (int)recorded->pid,
                 runtime ? ": the runtime is loaded, but stepped aside (HEAPWISE_OPTIONS=verbose=1 lets it say why)"
-                        : ": start it with heapwise record, or build it with heapwise cc");
+                        : ": start it with heapwise record, build it with heapwise cc, or use heapwise attach");
 }
 
 mode_t hw_recorded_mode(const struct hw_recorded *recorded)

@@ -22,8 +22,10 @@ static const char attach_help[] = "Usage: heapwise attach [OPTION]... PID\n"
                                   "  -o, --output FILE  the profile (default: %e.%p.hwprof, in this directory; %e\n"
                                   "                   is the name of the program, %p its process ID)\n"
                                   "  --sample-bytes SIZE\n"
-                                  "                   record about one allocation in SIZE bytes: less cost\n"
-                                  "  --for TIME       wait so long (90, 60s, 10m), then detach; Ctrl-C ends sooner\n"
+                                  "                   record on average one allocation per SIZE bytes; it\n"
+                                  "                   costs less, the numbers are estimates\n"
+                                  "  --for TIME       record for TIME (whole seconds: 90 or 60s; minutes: 10m),\n"
+                                  "                   then detach; Ctrl-C ends sooner\n"
                                   "  -q, --quiet      print errors only\n"
                                   "  -h, --help       this text\n"
                                   "\n"
@@ -33,13 +35,13 @@ static const char attach_help[] = "Usage: heapwise attach [OPTION]... PID\n"
                                   "process cannot be recorded; it continues in any case.\n";
 
 static const char detach_help[] = "Usage: heapwise detach [OPTION]... PID\n"
-                                  "End the recording of a process that heapwise attach began. Its code is as\n"
-                                  "before, and the process continues at full speed; the profile is complete.\n"
+                                  "End the recording of a process that heapwise attach began. The process gets its\n"
+                                  "original code back and continues at full speed; the profile is complete.\n"
                                   "\n"
                                   "  -q, --quiet      print errors only\n"
                                   "  -h, --help       this text\n"
                                   "\n"
-                                  "Exit code: 0, or 2 if the process is not recorded, or not by attach.\n";
+                                  "Exit code: 0; 2 if the process was not being recorded by attach.\n";
 
 static bool take_size(void *at, const char *value, const struct hw_option *option)
 {
@@ -57,7 +59,7 @@ bool hw_take_time(void *seconds, const char *value, const struct hw_option *opti
     *(uint64_t *)seconds = number * unit;
     return (end != value && *value != '-' && !errno && number && number < 1000000000 &&
             (!*end || strcmp(end, "s") == 0 || unit > 1)) ||
-           hw_option_needs(option, value, "a time (60s, 10m)");
+           hw_option_needs(option, value, "whole seconds or minutes, at least 1 (90, 60s, 10m)");
 }
 
 static const struct hw_option attach_options[] = {
@@ -78,8 +80,13 @@ static const struct hw_option detach_options[] = {
 static bool parse_process(int argc, char **argv, pid_t *pid)
 {
     uint64_t number;
-    if (argc - optind != 1 || !hw_parse_number(argv[optind], 1, INT_MAX, &number)) {
-        hw_say("%s: which process? Give its number (heapwise %s --help)", argv[0], argv[0]);
+    if (argc - optind != 1) {
+        hw_say(optind < argc ? "%s: one process at a time" : "%s: which process? Give its number (heapwise %s --help)",
+               argv[0], argv[0]);
+        return false;
+    }
+    if (!hw_parse_number(argv[optind], 1, INT_MAX, &number)) {
+        hw_say("%s: '%s' is not the number of a process", argv[0], argv[optind]);
         return false;
     }
     *pid = (pid_t)number;

@@ -91,7 +91,7 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "      --no-prediction   with --mode=allocator: skip the replays under other\n"
                            "                        allocators at the end\n"
                            "      --paused          count nothing until heapwise start PID; the program runs\n"
-                           "                        at full speed until then\n"
+                           "                        at almost full speed until then\n"
                            "      --sample-bytes=N  record only one allocation per N bytes, on average\n"
                            "                        (512K, 1M): cheaper, but all numbers are estimates\n"
                            "      --sample-accesses[=HZ]\n"
@@ -284,7 +284,8 @@ static bool accept_together(const struct record *record)
         {allocator && record->leaks, "--leaks", NOT_ALLOCATOR},
         {allocator && record->contents, "--contents", NOT_ALLOCATOR},
         {allocator && record->pinned, "--pinned", NOT_ALLOCATOR},
-        {allocator && record->requests, "--valgrind-requests", NOT_ALLOCATOR},
+        {allocator && record->requests, "--valgrind-requests",
+         "cannot be combined with --mode allocator: that mode does not record pools"},
         {record->seconds && !record->process, "--for", "needs -p"},
         {!allocator && record->facts, "--facts", "needs --mode allocator"},
         {!allocator && record->no_prediction, "--no-prediction", "needs --mode allocator"},

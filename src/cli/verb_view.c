@@ -404,8 +404,8 @@ static void mention_dumps(const struct command *command)
                             : size;
     char *first = NULL;
     if (asprintf(&first, "%.*s.dump1%s", (int)stem, command->file, ending) >= 0 && access(first, R_OK) == 0)
-        hw_say("dumps lie beside it: heapwise view %s %.*s.dump*%s shows what places had then, too", command->file,
-               (int)stem, command->file, ending);
+        hw_say("there are dumps of this process; to compare them: heapwise view %s %.*s.dump*%s", command->file, (int)stem,
+               command->file, ending);
     free(first);
 }
 

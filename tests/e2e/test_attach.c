@@ -273,7 +273,8 @@ static void test_refused(void **state)
     assert_not_done("attach", program.number, "has ended");
     finish(&program);
     assert_not_done("attach", program.number, "there is no process");
-    assert_not_done("attach", "x", "which process?");
+    assert_not_done("attach", "x", "'x' is not the number of a process");
+    assert_not_done("detach", "0", "'0' is not the number of a process");
 }
 
 static void test_recorded_already(void **state)

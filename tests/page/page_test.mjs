@@ -127,7 +127,7 @@ test('a moment, a range: every view shows what is known of it', async () => {
     const [first, second, last] = ['phases.dump1', 'phases.dump2', 'phases'].map(report);
     const [one, two, end] = [first, second, last].map((each) => each.process.duration_ns);
     const peak = last.totals.peak_time_ns;
-    assert.match(tries(heapwise, 'view', '-f', 'phases.hwprof').stderr, /dumps lie beside it: heapwise view phases\.hwprof phases\.dump\*\.hwprof/);
+    assert.match(tries(heapwise, 'view', '-f', 'phases.hwprof').stderr, /to compare them: heapwise view phases\.hwprof phases\.dump\*\.hwprof/);
     const file = path.join(work, 'phases-moments.html');
     run(heapwise, 'view', '-q', '-f', '-o', file, 'phases.hwprof', 'phases.dump2.hwprof', 'phases.dump1.hwprof');
     const page = await open(browser, file, {}, `#/contexts?moment=${one}`);
