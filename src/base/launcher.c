@@ -24,7 +24,7 @@ void hw_expand_name(char *name, size_t size, const char *pattern, const struct h
 {
     struct hw_text text;
     hw_text_init(&text, name, size);
-    bool numbered = false;
+    bool numbered = false, has_pid = false;
     for (const char *c = pattern; *c; c++) {
         if (*c != '%' || !c[1]) {
             hw_text_char(&text, *c);
@@ -36,6 +36,7 @@ void hw_expand_name(char *name, size_t size, const char *pattern, const struct h
             break;
         case 'p':
             hw_text_u64(&text, parts->pid);
+            has_pid = true;
             break;
         case 'h':
             hw_text_string(&text, parts->host);
@@ -53,7 +54,7 @@ void hw_expand_name(char *name, size_t size, const char *pattern, const struct h
     }
     if (attempt == 0 || numbered)
         return;
-    /* Put ".PID" or ".PID.N" before the extension of the last component. */
+    /* Put ".PID" or ".PID.N" before the extension of the last component; ".N" if the name has PID. N is 2, 3 … */
     size_t dot = text.used;
     for (size_t i = text.used; i > 0 && name[i - 1] != '/'; i--)
         if (name[i - 1] == '.' && i > 1 && name[i - 2] != '/') {
@@ -64,11 +65,13 @@ void hw_expand_name(char *name, size_t size, const char *pattern, const struct h
     hw_text_join(extension, sizeof extension, name + dot);
     text.used = dot;
     name[dot] = 0;
-    hw_text_char(&text, '.');
-    hw_text_u64(&text, parts->pid);
-    if (attempt > 1) {
+    if (!has_pid) {
         hw_text_char(&text, '.');
-        hw_text_u64(&text, attempt);
+        hw_text_u64(&text, parts->pid);
+    }
+    if (has_pid || attempt > 1) {
+        hw_text_char(&text, '.');
+        hw_text_u64(&text, attempt + has_pid);
     }
     hw_text_string(&text, extension);
 }

@@ -128,12 +128,15 @@ static void say_no_answer(struct hw_recorded *recorded, const struct hw_asking *
     if (sent == ALL_BLOCK_IT)
         hw_error_set(&recorded->error,
                      "process %d did not answer within %" PRIu64
-                     " s: all its threads block signal %u, and none has used the heap meanwhile",
-                     pid, asking->timeout_s, recorded->process.dump_signal);
+                     " s: all its threads block signal %u, and none has used the heap meanwhile. The request for %s stays: it "
+                     "is served as soon as one does",
+                     pid, asking->timeout_s, recorded->process.dump_signal, asking->what);
     else
         hw_error_set(&recorded->error,
-                     "process %d did not answer within %" PRIu64 " s: is it stopped, or in the middle of a long call?",
-                     pid, asking->timeout_s);
+                     "process %d did not answer within %" PRIu64
+                     " s: is it stopped, or in the middle of a long call? The request for %s stays: it is served as "
+                     "soon as the process can",
+                     pid, asking->timeout_s, asking->what);
 }
 
 /* False: it makes no sense to go on waiting. */

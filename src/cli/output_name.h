@@ -3,7 +3,8 @@
  *
  * In a pattern %p stands for the process id, %e the executable, %h the host, %n a number that makes the name unique,
  * %c a colon (options are separated by colons) and %% a percent sign. The runtime replaces them in each process of the
- * tree, and never overwrites: when the name is taken it inserts ".PID", then ".PID.N", before the extension. */
+ * tree, and never overwrites: when the name is taken it inserts ".PID", then ".PID.N", before the extension; ".N" if
+ * the name has PID. */
 #ifndef HW_CLI_OUTPUT_NAME_H
 #define HW_CLI_OUTPUT_NAME_H
 

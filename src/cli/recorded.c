@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/target_code.h"
+#include "profile/attach.h"
 #include "profile/profile.h"
 
 static bool fail(struct hw_recorded *recorded, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -208,6 +210,25 @@ static pid_t find_alive(pid_t pid)
     return alive ? alive : pid;
 }
 
+/* Whether the runtime in it came by heapwise attach, and rests since heapwise detach. False where that cannot be read. */
+static bool was_detached(const struct hw_recorded *recorded)
+{
+    struct hw_error ignored;
+    struct hw_stop stop = {.pid = recorded->pid, .alive = recorded->alive, .error = &ignored};
+    struct hw_target_code code;
+    struct hw_attach attach;
+    bool detached = false;
+    hw_target_code_read(&code, &stop);
+    for (size_t i = 0; i < code.count && !detached; i++) {
+        const bool runtime = code.images[i].path && strstr(code.images[i].path, "libheapwise");
+        const uint64_t at = runtime ? hw_image_symbol(&stop, &code.images[i], HW_ATTACH_VARIABLE) : 0;
+        detached = at && hw_stop_read(&stop, at, &attach, sizeof attach) && attach.version == HW_ATTACH_VERSION &&
+                   attach.stage == HW_ATTACH_IDLE && attach.rounds;
+    }
+    hw_target_code_free(&code);
+    return detached;
+}
+
 /* Finds and opens the process's own profile. */
 bool hw_recorded_find(struct hw_recorded *recorded)
 {
@@ -247,8 +268,9 @@ bool hw_recorded_find(struct hw_recorded *recorded)
     if (recorded->error.message[0])
         return false;
     return fail(recorded, "process %d is not recorded%s", (int)recorded->pid,
-                runtime ? ": the runtime is loaded, but stepped aside (HEAPWISE_OPTIONS=verbose=1 lets it say why)"
-                        : ": start it with heapwise record, build it with heapwise cc, or use heapwise attach");
+                runtime && was_detached(recorded) ? " any more, since heapwise detach"
+                : runtime ? ": the runtime is loaded, but stepped aside (HEAPWISE_OPTIONS=verbose=1 lets it say why)"
+                          : ": start it with heapwise record, build it with heapwise cc, or use heapwise attach");
 }
 
 mode_t hw_recorded_mode(const struct hw_recorded *recorded)

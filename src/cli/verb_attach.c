@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "cli/attaching.h"
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/output_name.h"
 #include "profile/profile.h"
 
 static const char attach_help[] = "Usage: heapwise attach [OPTION]... PID\n"
@@ -20,7 +22,9 @@ static const char attach_help[] = "Usage: heapwise attach [OPTION]... PID\n"
                                   "some milliseconds. heapwise detach PID ends the recording.\n"
                                   "\n"
                                   "  -o, --output FILE  the profile (default: %e.%p.hwprof, in this directory; %e\n"
-                                  "                   is the name of the program, %p its process ID)\n"
+                                  "                   is the name of the program, %p its process ID). A file of\n"
+                                  "                   that name is kept: the new one gets a number, or the process\n"
+                                  "                   ID, before its extension\n"
                                   "  --sample-bytes SIZE\n"
                                   "                   record on average one allocation per SIZE bytes; it\n"
                                   "                   costs less, the numbers are estimates\n"
@@ -96,25 +100,25 @@ static bool parse_process(int argc, char **argv, pid_t *pid)
 /* The process has another current directory; in a container it creates the profile where it can. */
 static bool make_options(const struct hw_running *command, char *options, size_t size, struct hw_error *error)
 {
-    char folder[PATH_MAX] = "";
+    struct hw_output_name name;
+    struct stat status;
     const bool other = hw_sees_other_files(command->pid);
-    const char *output = command->output ? command->output : other ? "/tmp/%e.%p.hwprof" : "%e.%p.hwprof";
+    const char *output = command->output ? command->output : other ? "/tmp/%e.%p.hwprof" : NULL;
     if (other && *output != '/') {
         hw_error_set(error, "process %d sees other files than this command (a container, or chroot): give a name with -o "
                             "that begins with / and that it can create, such as /tmp/%%e.%%p.hwprof",
                      (int)command->pid);
         return false;
     }
-    if (*output != '/' && !getcwd(folder, sizeof folder)) {
-        hw_error_set(error, "the current directory is not known: %s", strerror(errno));
+    if (!hw_output_name_init(&name, output, "%e", error))
+        return false;
+    if (!other && name.name && stat(name.name, &status) == 0 && S_ISDIR(status.st_mode)) {
+        hw_error_set(error, "%s is a directory: -o takes the name of a file", name.name);
+        hw_output_name_free(&name);
         return false;
     }
-    if (strchr(folder, ':') || strchr(output, ':') || strchr(folder, '%')) {
-        hw_error_set(error, "the name of the profile, with its directory, must not have a colon or, in the directory, "
-                            "a per cent sign: give another one with -o");
-        return false;
-    }
-    const int length = snprintf(options, size, "output=%s%s%s", folder, *folder ? "/" : "", output);
+    const int length = snprintf(options, size, "output=%s", name.pattern);
+    hw_output_name_free(&name);
     const bool fits = length > 0 && (size_t)length + 64 < size;
     if (fits && command->sample_bytes)
         snprintf(options + length, size - (size_t)length, ":sample-bytes=%" PRIu64, command->sample_bytes);
@@ -203,13 +207,18 @@ bool hw_record_running(const struct hw_running *command, char *path, size_t size
     bool fine = begin_recording(command, &attaching);
     snprintf(path, size, "%s", fine ? name_of(&attaching) : "");
     if (fine && !command->quiet)
-        hw_say(command->seconds ? "process %d is recorded" : "process %d is recorded until Ctrl-C", (int)command->pid);
+        hw_say(command->seconds ? "process %d is recorded into %s for %" PRIu64 " s, or until Ctrl-C"
+                                : "process %d is recorded into %s until Ctrl-C",
+               (int)command->pid, path, command->seconds);
     if (fine && !wait_for_end(command->pid, &ends, command->seconds)) {
         close_profile(&attaching);
         if (attaching.other_files && !command->quiet)
             hw_say("process %d has ended; its profile is %s where it ran", (int)command->pid, attaching.info.path);
-    } else if (fine)
-        fine = end_recording(&attaching);
+    } else if (fine && !end_recording(&attaching)) {
+        fine = attaching.info.stage == HW_ATTACH_IDLE; /* another command has ended it: the profile is complete */
+        if (fine && !command->quiet)
+            hw_say("process %d is not recorded any more since an earlier heapwise detach", (int)command->pid);
+    }
     *error = attaching.error;
     return fine;
 }

@@ -792,7 +792,9 @@ static void say_totals(const char *path, const struct record *record)
     }
     hw_say_contradictions(profile, short_path(path));
     const uint64_t allocations = profile->totals.allocations;
-    if (profile->process.sample_bytes && !allocations)
+    if (profile->process.counting == HW_COUNTING_WAITS)
+        hw_say("wrote %s: nothing was counted, as no heapwise start came", short_path(path));
+    else if (profile->process.sample_bytes && !allocations)
         hw_say("wrote %s: none of the program's allocations was in the sample", short_path(path));
     else if (!hw_profile_measured(profile, HW_MEASURED_PEAK))
         hw_say("wrote %s: %s; the peak and what was not freed are not known, as the address space had no room "

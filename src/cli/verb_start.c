@@ -72,7 +72,8 @@ static const struct hw_option stop_options[] = {
 /* What a process that cannot be asked lacks; NULL: nothing. */
 static const char *why_not(const struct hw_process_info *process)
 {
-    return process->counting == HW_COUNTING_ALWAYS
+    return process->flags & HW_PROCESS_ATTACHED ? "is recorded since heapwise attach: heapwise detach ends that"
+           : process->counting == HW_COUNTING_ALWAYS
                ? "counts from its start to its end: start it with heapwise record --paused"
            : process->dump_signal == 0
                ? "handles no signal of Heapwise (dump-signal=0, it uses that signal itself, or it has given up system "

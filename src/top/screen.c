@@ -299,6 +299,7 @@ static bool draw_stacks(struct hw_top_screen *screen, struct hw_canvas *canvas, 
             screen->unnamed_count                                    ? "names are being read"
             : *screen->filter                                          ? "no call stack matches the filter"
             : count.left_out                                         ? "all call stacks are left out"
+            : screen->history.live->process.counting == HW_COUNTING_WAITS ? "nothing is counted before heapwise start"
             : screen->history.live->process.mode == HW_MODE_ALLOCATOR ? "allocator mode does not record live blocks by "
                                                                         "call stack"
             : screen->sort == HW_TOP_LIVE || screen->sort == HW_TOP_BLOCKS ? "nothing is allocated"

@@ -43,7 +43,7 @@ static void add_state(const struct hw_live *live, bool utf8, struct hw_buffer *o
     }
     hw_buffer_add(out, "process %u  ", (unsigned)process->pid);
     if (live->running)
-        hw_buffer_add(out, "running for %s", time);
+        hw_buffer_add(out, process->flags & HW_PROCESS_ATTACHED ? "recorded for %s" : "running for %s", time);
     else if (process->exit_kind == HW_EXIT_EXEC)
         hw_buffer_add(out, "became another program by exec after %s", time);
     else if (process->exit_kind == HW_EXIT_CODE)
@@ -55,7 +55,9 @@ static void add_state(const struct hw_live *live, bool utf8, struct hw_buffer *o
     else if (process->flags & HW_PROCESS_DUMP)
         hw_buffer_add(out, "dumped while it was running, after %s", time);
     else
-        hw_buffer_add(out, "ended after %s", time);
+        hw_buffer_add(out, "ended; recorded for at least %s", time); /* the latest time in the file */
+    if (live->running && process->counting == HW_COUNTING_WAITS)
+        hw_buffer_add(out, "  waits for heapwise start");
 }
 
 bool hw_top_draw_title(const struct hw_top_screen *screen, struct hw_canvas *canvas)

@@ -259,6 +259,69 @@ static void assert_not_done(const char *verb, const char *number, const char *me
     assert_refused(arguments, message);
 }
 
+/* Until the command says WORDS; false: it may not trace processes, or has ended. */
+static bool wait_for_words(const struct run_process *command, const char *words)
+{
+    char said[4096] = "";
+    for (int i = 0; i < 6000 && !strstr(said, words) && !strstr(said, "no permission to"); i++) {
+        usleep(10000);
+        const ssize_t got = pread(command->err, said, sizeof said - 1, 0);
+        said[got > 0 ? got : 0] = '\0';
+    }
+    return strstr(said, words);
+}
+
+/* What -o may be, and what happens where a file is already. */
+static void test_names(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    assert_refused((const char *const[]){"attach", "-o", "", program.number, NULL}, "is not the name of a file");
+    assert_refused((const char *const[]){"attach", "-o", "x/", program.number, NULL}, "is not the name of a file");
+    assert_refused((const char *const[]){"attach", "-o", test_directory, program.number, NULL}, "is a directory");
+    assert_refused((const char *const[]){"attach", "-o", "%z", program.number, NULL}, "unknown placeholder");
+    assert_refused((const char *const[]){"attach", "--for", "0.5", program.number, NULL}, "whole seconds");
+    assert_refused((const char *const[]){"attach", program.number, program.number, NULL}, "one process at a time");
+    char *pattern = join_path(test_directory, "%e.%p.hwprof"), name[64];
+    for (int i = 0; i < 3; i++) {
+        attach(&program, pattern, NULL);
+        detach(&program);
+    }
+    for (int i = 1; i <= 3; i++) {
+        snprintf(name, sizeof name, i == 1 ? "attach.%s.hwprof" : "attach.%s.%d.hwprof", program.number, i);
+        char *path = join_path(test_directory, name);
+        assert_int_equal(access(path, F_OK), 0);
+        free(path);
+    }
+    assert_int_equal(finish(&program), 0);
+    free(pattern);
+}
+
+/* attach --for, and another command ends it. */
+static void test_detached_by_another(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "count", NULL});
+    char *profile = join_path(test_directory, "another.hwprof");
+    const char *const argv[] = {heapwise_path(), "attach", "-o", profile, "--for", "1h", program.number, NULL};
+    struct run_process command = run_start(argv, NULL);
+    const bool recorded = wait_for_words(&command, "is recorded into");
+    if (recorded) {
+        detach(&program);
+        kill(command.pid, SIGINT);
+    }
+    struct run_result result = run_finish(&command, 60);
+    if (!recorded && strstr(result.err, "no permission to"))
+        SKIP("processes cannot be traced here");
+    assert_exit(&result, 0, "attach --for");
+    assert_contains(result.err, "is not recorded any more");
+    assert_contains(result.err, "another.hwprof");
+    run_result_free(&result);
+    json_decref(load_report(profile, 0));
+    assert_int_equal(finish(&program), 0);
+    free(profile);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -294,8 +357,11 @@ static void test_recorded_already(void **state)
     assert_not_done("detach", program.number, "is not recorded");
     attach(&program, profile, NULL);
     assert_not_done("attach", program.number, "is recorded already");
+    assert_not_done("start", program.number, "is recorded since heapwise attach");
     detach(&program);
     assert_not_done("detach", program.number, "is not recorded any more");
+    assert_not_done("stop", program.number, "is not recorded any more, since heapwise detach");
+    assert_not_done("dump", program.number, "is not recorded any more, since heapwise detach");
     ask(&program);
     assert_int_equal(finish(&program), 0);
     free(profile);
@@ -400,13 +466,7 @@ static void test_record_until_signal(void **state)
     const uint64_t before = sum_of_code(&program);
     const char *const argv[] = {heapwise_path(), "record", "-o", profile, "-p", program.number, NULL};
     struct run_process record = run_start(argv, NULL);
-    char said[4096] = "";
-    for (int i = 0; i < 6000 && !strstr(said, "is recorded until") && !strstr(said, "no permission to"); i++) {
-        usleep(10000);
-        const ssize_t got = pread(record.err, said, sizeof said - 1, 0);
-        said[got > 0 ? got : 0] = '\0';
-    }
-    const bool recorded = strstr(said, "is recorded until");
+    const bool recorded = wait_for_words(&record, "until Ctrl-C");
     if (recorded) {
         assert_true(sum_of_code(&program) != before);
         ask(&program);
@@ -463,5 +523,6 @@ static void test_record_wrong_use(void **state)
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_counts_are_exact),
                cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_sampled),
                cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_killed_in_the_middle),
-               cmocka_unit_test(test_refused), cmocka_unit_test(test_recorded_already),
+               cmocka_unit_test(test_refused), cmocka_unit_test(test_names),
+               cmocka_unit_test(test_detached_by_another), cmocka_unit_test(test_recorded_already),
                cmocka_unit_test(test_container), cmocka_unit_test(test_record_until_signal), cmocka_unit_test(test_record_wrong_use))

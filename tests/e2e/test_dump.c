@@ -628,6 +628,7 @@ static void test_no_answer(void **state)
     result = heapwise(arguments, NULL);
     assert_exit(&result, 2, "a process that is stopped");
     assert_contains(result.err, "did not answer within 1 s");
+    assert_contains(result.err, "The request for a dump stays");
     run_result_free(&result);
     kill(victim.process.pid, SIGCONT);
     finish(&victim);

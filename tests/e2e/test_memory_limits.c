@@ -212,6 +212,13 @@ static void test_wrong_values(void **state)
         assert_non_null(strstr(result.err, "from 1% to 99%"));
         run_result_free(&result);
     }
+    char preload[4300];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", runtime_path());
+    const char *const environment[] = {"HEAPWISE_OPTIONS=dump-at=999:output=/dev/null/none", preload, NULL};
+    struct run_result result =
+        run((const char *const[]){need_program("hello"), NULL}, &(struct run_options){.environment = environment});
+    assert_non_null(strstr(result.err, "dump-at takes a percentage"));
+    run_result_free(&result);
 }
 
 /* ---- a cgroup of the kernel ---- */

@@ -453,6 +453,7 @@ static void test_record_paused(void **state)
         (const char *const[]){program, NULL},
         &(struct record_options){.arguments = (const char *const[]){"--paused", NULL}});
     assert_int_equal(report_totals(recording.report).allocations, 0);
+    assert_contains(recording.run.err, "nothing was counted, as no heapwise start came");
     assert_string_equal(json_text(recording.report, "process.counting.state"), "waits");
     recording_free(&recording);
 }

@@ -534,7 +534,10 @@ void hw_text_list(struct hw_text *text, enum hw_sort_key key)
     }
     hw_text_uncounted(text, key);
     if (!count)
-        fprintf(page->stream, "%s\n", lists[key].nothing);
+        fprintf(page->stream, "%s\n",
+                key == HW_SORT_POOLS && view->profile->process.flags & HW_PROCESS_ATTACHED
+                    ? "A recording by heapwise attach does not see what a program announces."
+                    : lists[key].nothing);
     uint64_t sum = 0, rest = 0;
     for (size_t i = 0; i < count; i++)
         sum += hw_sort_value(key, &text->places.place[order[i]]);

@@ -260,8 +260,10 @@ void hw_options_read(void)
         hw_options.words_period_ms = 20;
     if (hw_options.depth < 1 || hw_options.depth > HW_DEPTH_MAX)
         hw_options.depth = HW_DEPTH_MAX;
-    if (hw_options.dump_at > 99)
+    if (hw_options.dump_at > 99) {
+        hw_message("HEAPWISE_OPTIONS: dump-at takes a percentage from 1 to 99, or 0; it is 99 now", NULL);
         hw_options.dump_at = 99;
+    }
     if (hw_options.sample_accesses > 1000)
         hw_options.sample_accesses = 1000;
 }

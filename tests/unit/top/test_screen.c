@@ -214,6 +214,12 @@ static void test_title(void **state)
     (void)state;
     set_up_process();
     assert_shows(drawn(120, 20), "heapwise top  program  process 4711  running for 3.00 s");
+    live.process.counting = HW_COUNTING_WAITS;
+    assert_shows(drawn(120, 20), "running for 3.00 s  waits for heapwise start");
+    live.process.counting = HW_COUNTING_ALWAYS;
+    live.process.flags = HW_PROCESS_ATTACHED;
+    assert_shows(drawn(120, 20), "process 4711  recorded for 3.00 s");
+    live.process.flags = 0;
     live.running = false;
     live.replaced = true;
     assert_shows(drawn(120, 20), "process 4711  still runs, but no longer writes this profile");
@@ -223,7 +229,7 @@ static void test_title(void **state)
     live.replaced = false;
     assert_shows(drawn(120, 20), "process 4711  ended with exit code 0 after 3.00 s");
     live.process.exit_kind = HW_EXIT_UNKNOWN;
-    assert_shows(drawn(120, 20), "process 4711  ended after 3.00 s");
+    assert_shows(drawn(120, 20), "process 4711  ended; recorded for at least 3.00 s");
     live.process.flags = HW_PROCESS_DUMP;
     assert_shows(drawn(120, 20), "process 4711  dumped while it was running, after 3.00 s");
     live.process.flags = HW_PROCESS_MERGED;
