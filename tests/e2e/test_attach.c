@@ -180,6 +180,83 @@ static void test_other_verbs_read_it(void **state)
     assert_int_equal(finish(&program), 0);
 }
 
+static void assert_not_done(const char *verb, const char *number, const char *message)
+{
+    const char *const arguments[] = {verb, number, NULL};
+    assert_refused(arguments, message);
+}
+
+/* A child knows no older blocks either. */
+static void test_forked_child(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "family", NULL});
+    char *profile = join_path(test_directory, "family.hwprof"), number[16], name[48];
+    pid_t child = 0;
+    attach(&program, profile, NULL);
+    assert_int_equal(write(program.to, "x", 1), 1);
+    assert_int_equal(read(program.from, &child, sizeof child), sizeof child);
+    snprintf(number, sizeof number, "%d", (int)child);
+    assert_not_done("leaks", number, "is recorded since heapwise attach");
+    ask(&program);
+    detach(&program);
+    snprintf(name, sizeof name, "family.%s.hwprof", number);
+    char *of_child = join_path(test_directory, name);
+    json_t *report = load_report(of_child, 0);
+    assert_int_equal(json_number(report, "totals.allocations"), 50);
+    assert_true(json_is_true(json_object_get(json_object_get(report, "process"), "attached")));
+    assert_true(json_is_true(json_object_get(json_object_get(report, "process"), "forked")));
+    assert_false(json_is_integer(json_object_get(json_object_get(report, "process"), "older_bytes")));
+    assert_true(report_says(report, "forked by one that was recorded since heapwise attach"));
+    assert_false(report_says(report, "The recording began while"));
+    json_decref(report);
+    free(of_child);
+    free(profile);
+    assert_int_equal(finish(&program), 0);
+}
+
+/* LIBRARY: an allocator for LD_PRELOAD, or "". Functions that call others inside it are counted once. */
+static void check_arrays(const char *library, const char *allocator)
+{
+    char preload[PATH_MAX + 16];
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
+    struct program program =
+        start((const char *const[]){"/usr/bin/env", preload, need_program("attach"), "arrays", NULL});
+    char *profile = join_path(test_directory, allocator);
+    attach(&program, profile, NULL);
+    ask(&program);
+    detach(&program);
+    json_t *report = load_report(profile, 0);
+    assert_int_equal(strncmp(json_text(report, "process.allocator"), allocator, strlen(allocator)), 0);
+    assert_int_equal(json_number(report, "totals.allocations"), 200);
+    assert_int_equal(json_number(report, "totals.reallocations"), 200);
+    assert_int_equal(json_number(report, "totals.frees"), 200);
+    assert_int_equal(json_number(report, "totals.bytes_allocated"),
+                     100 * (600 + 640)); /* reallocations: what they add */
+    assert_int_equal(json_number(report, "totals.foreign_frees"), 0);
+    assert_int_equal(json_number(report, "totals.nested_calls"), 0);
+    assert_false(report_says(report, "no room for the map"));
+    assert_contexts_sum_to_totals(report);
+    json_decref(report);
+    free(profile);
+    assert_int_equal(finish(&program), 0);
+}
+
+static void test_calls_inside_the_allocator(void **state)
+{
+    (void)state;
+    check_arrays("", "glibc");
+}
+
+static void test_calls_inside_mimalloc(void **state)
+{
+    (void)state;
+    const char *library = program_path("libmimalloc.so");
+    if (!library)
+        SKIP("%s is not installed", "libmimalloc.so");
+    check_arrays(library, "mimalloc");
+}
+
 static void test_sampled(void **state)
 {
     (void)state;
@@ -251,12 +328,6 @@ static void test_killed_in_the_middle(void **state)
     assert_int_equal(write(program.to, "x", 1), 1);
     assert_int_equal(finish(&program), 0);
     free(profile);
-}
-
-static void assert_not_done(const char *verb, const char *number, const char *message)
-{
-    const char *const arguments[] = {verb, number, NULL};
-    assert_refused(arguments, message);
 }
 
 /* Until the command says WORDS; false: it may not trace processes, or has ended. */
@@ -374,12 +445,13 @@ static void test_recorded_already(void **state)
 static bool make_root(const char *root, const char *program)
 {
     char command[3 * PATH_MAX];
-    snprintf(command, sizeof command,
-             "cd '%s' && mkdir proc tmp lib64 libraries && cp '%s' program && "
-             "cp -L /lib64/ld-linux-x86-64.so.2 lib64/ && "
-             "for f in $(sed -n 's,^[^/]*\\(/.*/lib\\(c\\|pthread\\|dl\\)[.-][^/]*$\\),\\1,p' /proc/self/maps | sort -u); "
-             "do cp -L $f libraries/; done && test -e libraries/libc.so.6",
-             root, program);
+    snprintf(
+        command, sizeof command,
+        "cd '%s' && mkdir proc tmp lib64 libraries && cp '%s' program && "
+        "cp -L /lib64/ld-linux-x86-64.so.2 lib64/ && "
+        "for f in $(sed -n 's,^[^/]*\\(/.*/lib\\(c\\|pthread\\|dl\\)[.-][^/]*$\\),\\1,p' /proc/self/maps | sort -u); "
+        "do cp -L $f libraries/; done && test -e libraries/libc.so.6",
+        root, program);
     const char *const argv[] = {"sh", "-c", command, NULL};
     struct run_result made = run(argv, NULL);
     const bool fine = made.code == 0;
@@ -521,7 +593,9 @@ static void test_record_wrong_use(void **state)
 }
 
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_counts_are_exact),
-               cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_sampled),
+               cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_forked_child),
+               cmocka_unit_test(test_calls_inside_the_allocator), cmocka_unit_test(test_calls_inside_mimalloc),
+               cmocka_unit_test(test_sampled),
                cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_killed_in_the_middle),
                cmocka_unit_test(test_refused), cmocka_unit_test(test_names),
                cmocka_unit_test(test_detached_by_another), cmocka_unit_test(test_recorded_already),

@@ -44,7 +44,8 @@ static void check_pools(const json_t *report)
 {
     expect(report, "arena_block", 100, 81, 0, 12800);
     expect(report, "changed_block", 10, 4, 10, 640 + 320);
-    expect(report, "moved_block", 100, 100, 0, 3200);
+    expect(report, "moved_block", 100, 3, 0, 3200);
+    expect(report, "renamed_block", 15, 15, 0, 750);
     expect(report, "custom_block", 50, 45, 10, 2000 + 160);
     expect(report, "super_block", 1, 1, 0, 1024);
     expect(report, "inside_block", 10, 8, 0, 1000);
@@ -163,8 +164,8 @@ static bool run_valgrind(const char *program, const char *argument, int64_t *blo
 /* Valgrind's own count of the same program: it has all blocks in one sum, but not what they grow by. */
 static void test_as_valgrind_counts(void **state)
 {
-    static const char *const places[] = {"arena_block",  "changed_block", "moved_block",
-                                         "custom_block", "super_block",   "inside_block"};
+    static const char *const places[] = {"arena_block", "changed_block", "moved_block",  "custom_block",
+                                         "super_block", "inside_block",  "renamed_block"};
     const char *program = need_program("requests");
     int64_t blocks, bytes, other_blocks, other_bytes;
     if (!run_valgrind(program, "pools", &blocks, &bytes) ||

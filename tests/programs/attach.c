@@ -2,6 +2,10 @@
  *
  * attach count: for each byte that it reads it allocates 1000 blocks, frees 500 of them and 500 older ones, reallocates
  * one, and writes the byte back.
+ * attach arrays: for each byte, blocks by functions that may call others inside the allocator: 100 times allocated,
+ * reallocated and freed by each of two.
+ * attach family: for a first byte it forks a child, which allocates and writes its process ID; for a second one the
+ * child ends, and the byte is written back.
  * attach busy THREADS: threads allocate without a pause and check everything that they can see: contents, errno, vector
  * registers, results of calls that wait. Others fork, open libraries, jump out of signal handlers, start threads. Ends
  * with exit code 0, or the number of the first thing that was wrong, when it has read a byte. */
@@ -53,6 +57,45 @@ static int count(void)
             return 1;
     }
     return got == 0 ? 0 : 2; /* EINTR: the call was not begun again */
+}
+
+static void arrays_once(void)
+{
+    for (int i = 0; i < 100; i++) {
+        char *volatile block = reallocarray(NULL, 3, 100);
+        block = reallocarray(block, 3, 200);
+        free(block);
+        block = aligned_alloc(16, 320);
+        block = realloc(block, 640);
+        free(block);
+    }
+}
+
+static void family_once(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        const pid_t self = getpid();
+        char byte;
+        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+        for (int i = 0; i < 50; i++)
+            *(char *volatile *)malloc(700) = &byte;
+        _exit(write(1, &self, sizeof self) == sizeof self && read(0, &byte, 1) == 1 ? 0 : 1);
+    }
+    waitpid(child, NULL, 0);
+}
+
+static int repeat(void (*once)(void))
+{
+    char byte;
+    if (write(1, "r", 1) != 1)
+        return 1;
+    while (read(0, &byte, 1) == 1) {
+        once();
+        if (write(1, &byte, 1) != 1)
+            return 1;
+    }
+    return 0;
 }
 
 /* ---- busy ---- */
@@ -227,5 +270,9 @@ static int be_busy(int count_of_threads)
 int main(int argc, char **argv)
 {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only a parent may trace */
+    if (argc == 2 && strcmp(argv[1], "arrays") == 0)
+        return repeat(arrays_once);
+    if (argc == 2 && strcmp(argv[1], "family") == 0)
+        return repeat(family_once);
     return argc > 2 && strcmp(argv[1], "busy") == 0 ? be_busy(atoi(argv[2])) : count();
 }

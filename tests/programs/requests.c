@@ -103,6 +103,25 @@ static NOINLINE void moved_block(char *memory, int i)
     HERE();
 }
 
+static NOINLINE void renamed_block(char *pool, char *address)
+{
+    VALGRIND_MEMPOOL_ALLOC(pool, address, 50);
+    HERE();
+}
+
+/* The pool gets another name, and 5 blocks more: all 15 end with the new one. */
+static void renames(void)
+{
+    static char memory[64 * 15], name[64];
+    VALGRIND_CREATE_MEMPOOL(memory, 0, 0);
+    for (int i = 0; i < 10; i++)
+        renamed_block(memory, memory + 64 * i);
+    VALGRIND_MOVE_MEMPOOL(memory, name);
+    for (int i = 10; i < 15; i++)
+        renamed_block(name, memory + 64 * i);
+    VALGRIND_DESTROY_MEMPOOL(name);
+}
+
 /* The pool gets another name: 100 blocks, 3 of them end under the new one, none under the old one. */
 static void moves(void)
 {
@@ -315,6 +334,7 @@ int main(int argc, char **argv)
     arena();
     changes();
     moves();
+    renames();
     custom();
     automatic();
     if (strcmp(argv[1], "pools") != 0) {

@@ -118,7 +118,8 @@ static void print_when(struct hw_text *text, const struct hw_memory_breakdown *m
 static void print_inherited(struct hw_text *text)
 {
     const struct hw_profile *profile = text->view->profile;
-    const bool attached = profile->process.flags & HW_PROCESS_ATTACHED;
+    const uint32_t flags = profile->process.flags & (HW_PROCESS_ATTACHED | HW_PROCESS_FORKED | HW_PROCESS_MERGED);
+    const bool attached = flags & HW_PROCESS_ATTACHED && flags != (HW_PROCESS_ATTACHED | HW_PROCESS_FORKED);
     const uint64_t bytes = attached ? profile->process.older_bytes : hw_not_negative(profile->process.inherited_bytes);
     if (!bytes || (!attached && profile->process.flags & HW_PROCESS_RESET) || profile->places)
         return;

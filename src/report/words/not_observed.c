@@ -120,8 +120,12 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
                       profile->process.exit_kind == HW_EXIT_UNKNOWN ? " (it was killed, or it runs on another machine)"
                                                                     : "");
     if (profile->process.flags & HW_PROCESS_ATTACHED) {
-        hw_buffer_add(out, "The recording began while the program ran (heapwise attach): blocks from before are not "
-                           "known, and are in no number");
+        hw_buffer_add(out,
+                      profile->process.flags & HW_PROCESS_FORKED && !(profile->process.flags & HW_PROCESS_MERGED)
+                          ? "The process was forked by one that was recorded since heapwise attach: blocks from before "
+                            "that are not known, and are in no number"
+                          : "The recording began while the program ran (heapwise attach): blocks from before are not "
+                            "known, and are in no number");
         if (profile->process.older_bytes)
             hw_buffer_add(out, "; the allocator had %s of them then", HW_BYTES(profile->process.older_bytes));
         hw_buffer_add(out, ".\n");

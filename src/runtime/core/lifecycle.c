@@ -610,7 +610,7 @@ void hw_fork_child(void)
     bool started = hw_file_fork();
     if (started) {
         describe_process();
-        hw_runtime.process->flags |= HW_PROCESS_FORKED;
+        hw_runtime.process->flags |= HW_PROCESS_FORKED | (hw_attached ? HW_PROCESS_ATTACHED : 0);
         started = hw_parts_fork();
     }
     hw_runtime.state = started ? HW_STATE_ON : HW_STATE_OFF;

@@ -100,7 +100,7 @@ static const struct part parts[] = {
     {.name = "modules", .start = hw_modules_start, .fork = hw_modules_fork},
     {.name = "unwinding", .start = hw_unwind_start},
     /* While there is one thread: before the rows that may start one. */
-    {.name = "requests to Valgrind", .on = has_requests, .start = hw_requests_start},
+    {.name = "requests to Valgrind", .on = has_requests, .start = hw_requests_start, .end = hw_requests_end},
     /* Before blocks: what their store, and places, may assume of addresses. */
     {.name = "allocator's name", .start = hw_describe_allocator},
     /* MIB 0 is made here: before contexts, which threads count by it when there is no room. */

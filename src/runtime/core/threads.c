@@ -9,6 +9,7 @@
 #include "runtime/core/memory.h"
 #include "runtime/core/thread_list.h"
 #include "runtime/core/threads.h"
+#include "runtime/hooks/hooks.h"
 #include "runtime/samples/samples.h"
 
 #include <errno.h>
@@ -429,6 +430,14 @@ static struct hw_thread *first_call(void)
     return thread;
 }
 
+/* Was the hook whose frame is FRAME called by the allocator, also by a jump at the end of what the runtime called? It is
+ * where functions are redirected as they stand (static_hooks.c). */
+static bool is_own_work(uintptr_t frame)
+{
+    const uintptr_t caller = ((const uintptr_t *)frame)[1];
+    return caller - hw_runtime.text_start < hw_runtime.text_end - hw_runtime.text_start || hw_called_by_allocator(frame);
+}
+
 struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
 {
     if (hw_runtime.state != HW_STATE_ON) {
@@ -466,7 +475,7 @@ struct hw_thread *hw_enter_slow(uintptr_t frame, bool is_free)
         return borrowed;
     hw_leave_slow(borrowed);
     if (caller == HW_CALLER_ALLOCATOR) { /* its own business: the outer call counts */
-        thread->entry->nested++;
+        thread->entry->nested += !is_own_work(frame);
         return NULL;
     }
     thread->gate = HW_GATE_OPEN;

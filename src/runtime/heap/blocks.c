@@ -238,7 +238,7 @@ bool hw_blocks_start(void)
         !hw_options.block_table && !hw_options.sample_bytes && !hw_access_on() && hw_runtime.mode != HW_MODE_ALLOCATOR;
     if (want_map && !hw_address_space_limited() && hw_homes.of && reserve_map())
         return true;
-    if (want_map)
+    if (want_map && !hw_attached) /* there it is the rule */
         hw_note(HW_NOTE_TABLE_STORE, NULL);
     return add_level(0);
 }

@@ -236,6 +236,7 @@ static struct {
         const void *dynamic;
     } *known; /* images that were searched, in the order of the linker's list */
     uint32_t count, capacity;
+    bool searched, found; /* at the start; any request so far */
 } images;
 
 /* Program headers of an image; NULL: they are not where they should be. */
@@ -281,8 +282,8 @@ static bool is_known(const struct known *known, uint32_t count, const struct lin
     return false;
 }
 
-/* Searches what was not searched yet, and forgets what is gone; how many requests were found. */
-static uint32_t search_new(void)
+/* Searches what was not searched yet, and forgets what is gone. */
+static void search_new(void)
 {
     uint32_t found = 0, count = 0;
     for (const struct link_map *image = images.linker->r_map; image; image = image->l_next)
@@ -302,7 +303,7 @@ static uint32_t search_new(void)
         images.count = i;
         images.capacity = (uint32_t)(bytes / sizeof *known);
     }
-    return found;
+    images.found |= found > 0;
 }
 
 static void note_later(const char *why)
@@ -358,9 +359,16 @@ void hw_requests_start(void)
         hw_note_about(HW_NOTE_OTHER, "requests to Valgrind were not observed: ", "", why);
         return;
     }
-    if (!search_new())
-        hw_note(HW_NOTE_OTHER, "no requests to Valgrind are in the code of the program, nor in that of the libraries "
-                               "that it was started with");
+    search_new();
+    images.searched = true;
     if (!hw_arch_redirect_empty((void *)images.linker->r_brk))
         note_later("the dynamic linker's code cannot be changed");
+}
+
+/* Not sooner: a library may come that has some. */
+void hw_requests_end(void)
+{
+    if (images.searched && !images.found)
+        hw_note_locked(HW_NOTE_OTHER, "no requests to Valgrind are in the code of the program, nor in that of its "
+                                      "libraries");
 }

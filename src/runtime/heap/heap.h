@@ -183,6 +183,7 @@ void hw_pool_moved(struct hw_thread *thread, const void *from, const void *to);
 /* ---- client_requests.c: what programs announce to Valgrind ---- */
 
 void hw_requests_start(void);
+void hw_requests_end(void);
 
 /* No block of a pool is known any more. Lock held, no event under way. */
 void hw_pool_forget_blocks(void);

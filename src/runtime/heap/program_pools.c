@@ -340,9 +340,9 @@ void hw_pool_changed(struct hw_thread *thread, const void *pool, const void *fro
         ended(thread, from, &block);
 }
 
-/* Takes up to CLEAR_AT_ONCE blocks out of the pool, those that lie in [start, end) or do not; how many. The lock is not
- * held while they are counted. Blocks that stay go to the end of the ring and are marked with PASS, so that the next
- * call of this pass does not meet them again. */
+/* Takes up to CLEAR_AT_ONCE blocks out of the pool, those that lie in RANGE or do not, or with no RANGE any; how many.
+ * The lock is not held while they are counted. Blocks that stay go to the end of the ring and are marked with PASS, so
+ * that the next call of this pass does not meet them again. */
 static uint32_t take_some(struct hw_thread *thread, const void *pool, const struct hw_pool_range *range, uint32_t pass,
                           struct hw_block *blocks, uint64_t *addresses)
 {
@@ -359,7 +359,7 @@ static uint32_t take_some(struct hw_thread *thread, const void *pool, const stru
                 erase(shard, head);
             break;
         }
-        if (record->pass == pass)
+        if (range && record->pass == pass)
             break;
         const bool inside = range && record->address < range->end &&
                             (record->address >= range->start || record->address + record->block.size > range->start);

@@ -20,6 +20,9 @@ HW_NEW_FORMS(DECLARE)
 #define DECLARE(index, symbol) void hw_hook_##symbol(void *, size_t, size_t);
 HW_DELETE_FORMS(DECLARE)
 #undef DECLARE
+void hw_hook_reallocarray(void);
+
+static void *real_reallocarray; /* nobody needs it: the hook calls realloc */
 
 static const struct {
     const char *name;
@@ -29,12 +32,13 @@ static const struct {
 #define FUNCTION(name) {#name, (const void *)hw_hook_##name, (void **)&hw_real.name},
     HW_ALLOCATOR_FUNCTIONS(FUNCTION)
 #undef FUNCTION
+        {"reallocarray", (const void *)hw_hook_reallocarray, &real_reallocarray},
 #define FUNCTION(index, symbol, aligned, nothrow)                                                                      \
     {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_new[index]},
-        HW_NEW_FORMS(FUNCTION)
+    HW_NEW_FORMS(FUNCTION)
 #undef FUNCTION
 #define FUNCTION(index, symbol) {#symbol, (const void *)hw_hook_##symbol, (void **)&hw_real.op_delete[index]},
-            HW_DELETE_FORMS(FUNCTION)
+        HW_DELETE_FORMS(FUNCTION)
 #undef FUNCTION
 };
 
@@ -142,9 +146,13 @@ bool hw_attach_hooks(struct hw_attach *attach)
     hw_real_home = home;
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         uint8_t *function = hw_function_find(functions[i].name, &size);
-        if (function && hw_module_find((uintptr_t)function) == module &&
-            !redirect(attach, functions[i].name, function, size, functions[i].hook, functions[i].real))
+        if (!function || hw_module_find((uintptr_t)function) != module ||
+            redirect(attach, functions[i].name, function, size, functions[i].hook, functions[i].real))
+            continue;
+        if (functions[i].real != &real_reallocarray)
             return false;
+        hw_note(HW_NOTE_OTHER, attach->problem); /* most often it calls realloc, which counts */
+        attach->problem[0] = '\0';
     }
     return true;
 }
