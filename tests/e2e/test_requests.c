@@ -135,6 +135,17 @@ static void test_options(void **state)
     run_result_free(&refused);
 }
 
+/* Requests are in a library alone, which comes later. */
+static void test_library_alone(void **state)
+{
+    struct recording recording = record_program("loads", need_program("librequests.so"), NULL, observed);
+    expect(recording.report, "constructor_block", 3, 3, 0, 48);
+    expect(recording.report, "library_thread_block", 5, 5, 0, 80);
+    expect(recording.report, "library_block", 1, 1, 0, 32);
+    assert_false(report_says(recording.report, "no requests to Valgrind"));
+    recording_free(&recording);
+}
+
 /* A number with commas between thousands; *TEXT: behind it. */
 static int64_t read_number(const char **text)
 {
@@ -202,4 +213,5 @@ static void test_annotations(void **state)
 
 TEST_LIST(cmocka_unit_test(test_gcc), cmocka_unit_test(test_gcc_O0), cmocka_unit_test(test_no_pie),
           cmocka_unit_test(test_clang), cmocka_unit_test(test_clang_O0), cmocka_unit_test(test_stack),
-          cmocka_unit_test(test_options), cmocka_unit_test(test_as_valgrind_counts), cmocka_unit_test(test_annotations))
+          cmocka_unit_test(test_options), cmocka_unit_test(test_library_alone),
+          cmocka_unit_test(test_as_valgrind_counts), cmocka_unit_test(test_annotations))
