@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli/attachable.h"
@@ -24,6 +25,7 @@
 
 #define SEARCH_NS 10000000000ull /* for a safe point, and for a moment in which code can change */
 #define INSIDE_NS 20000000000ull /* until no thread is in the runtime any more */
+#define LOCK_NS   30000000000ull /* for another command */
 #define LATER_NS  3000000l
 #define TRUST     20 /* rounds, until stacks are unwound that only seem to lead to a place */
 
@@ -35,11 +37,29 @@ struct attach {
     struct hw_image *runtime; /* NULL: not loaded */
     uint64_t variable;        /* heapwise_attach in it */
     struct hw_parking parking;
+    int lock; /* -1: none */
 };
 
 #define FAIL(attach, ...) (hw_error_set(&(attach)->out->error, __VA_ARGS__), false)
 
 /* ---- the process ---- */
+
+/* A sanitizer has an allocator of its own, and stops its process when another library changes it. */
+static const char *sanitizer_of(struct attach *attach)
+{
+    static const char *const names[][2] = {{"__asan_init", "AddressSanitizer"},
+                                           {"__tsan_init", "ThreadSanitizer"},
+                                           {"__msan_init", "MemorySanitizer"},
+                                           {"__hwasan_init", "HWAddressSanitizer"}};
+    for (size_t i = 0; i < attach->code.count; i++) {
+        struct hw_image *image = &attach->code.images[i];
+        const bool may = i == 0 || strstr(image->path, "san"); /* the program, or a library of that name */
+        for (size_t k = 0; may && k < sizeof names / sizeof *names; k++)
+            if (hw_image_symbol(&attach->stop, image, names[k][0]))
+                return names[k][1];
+    }
+    return NULL;
+}
 
 /* What is mapped now. */
 static bool read_code(struct attach *attach, uint64_t base)
@@ -94,8 +114,25 @@ static bool open_process(struct attach *attach, uint64_t *base)
     return read_code(attach, *base);
 }
 
+/* Only one command at a time changes a process. The lock is on a file of the process, and ends with this command. */
+static bool lock_process(struct attach *attach)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)attach->stop.pid);
+    attach->lock = open(path, O_RDONLY | O_CLOEXEC);
+    if (attach->lock < 0)
+        return true; /* what is wrong is said later */
+    for (const uint64_t until = hw_stop_now_ns() + LOCK_NS; hw_stop_now_ns() < until; hw_stop_sleep_ns(LATER_NS))
+        if (flock(attach->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return true;
+    return FAIL(attach, "another heapwise attach or detach is at work on process %d: try again later",
+                (int)attach->stop.pid);
+}
+
 static void close_process(struct attach *attach)
 {
+    if (attach->lock >= 0)
+        close(attach->lock);
     hw_safe_points_close(&attach->points);
     hw_target_code_free(&attach->code);
     if (attach->parking.memory >= 0)
@@ -153,7 +190,7 @@ static struct hw_stop_thread *find_safe_point(struct attach *attach)
             hw_stop_sleep_ns(LATER_NS);
     }
     hw_error_set(&attach->out->error,
-                 "no thread of process %d was where it can be interrupted within %d seconds (the last one was %s): try "
+                 "no thread of process %d reached a safe point within %d seconds (the last one was %s): try "
                  "again, or record it from its start with heapwise record",
                  (int)attach->stop.pid, (int)(SEARCH_NS / 1000000000u), why);
     return NULL;
@@ -369,6 +406,10 @@ static bool begin(struct attach *attach)
         return false;
     if (length > sizeof info->options)
         return FAIL(attach, "the options are too long");
+    const char *sanitizer = sanitizer_of(attach);
+    if (sanitizer)
+        return FAIL(attach, "process %d is built with %s, which has an allocator of its own: record a build without it",
+                    (int)attach->stop.pid, sanitizer);
     if (attach->runtime && !read_info(attach))
         return false;
     if (attach->runtime && info->stage != HW_ATTACH_IDLE)
@@ -471,9 +512,10 @@ static bool end(struct attach *attach)
         return false;
     if (attach->out->info.stage != HW_ATTACH_COUNTING)
         return FAIL(attach,
-                    attach->out->info.stage == HW_ATTACH_IDLE
-                        ? "process %d is not recorded any more"
-                        : "process %d was started by heapwise record, and is recorded until it ends",
+                    attach->out->info.stage != HW_ATTACH_IDLE
+                        ? "process %d was started by heapwise record, and is recorded until it ends"
+                    : attach->out->info.rounds ? "process %d is not recorded any more"
+                                               : "process %d is not recorded",
                     (int)attach->stop.pid);
     if (!restore_code(attach) || !find_and_park(attach))
         return false;
@@ -486,13 +528,13 @@ static bool run(struct hw_attaching *attaching, bool (*what)(struct attach *atta
 {
     static struct attach attach;
     sigset_t all, old;
-    attach = (struct attach){.out = attaching, .parking.memory = -1};
+    attach = (struct attach){.out = attaching, .parking.memory = -1, .lock = -1};
     attach.parking.points = &attach.points;
     attaching->other_files = hw_sees_other_files(attaching->pid);
     attach.stop = (struct hw_stop){.pid = attaching->pid, .alive = attaching->pid, .error = &attaching->error};
     sigfillset(&all); /* who interrupts this command waits until the program runs again */
     sigprocmask(SIG_BLOCK, &all, &old);
-    const bool fine = what(&attach);
+    const bool fine = lock_process(&attach) && what(&attach);
     forget_parked(&attach);
     hw_stop_let_go(&attach.stop);
     close_process(&attach);

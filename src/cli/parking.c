@@ -57,23 +57,35 @@ static bool is_used(struct hw_parking *parking, uint64_t gate)
            (old.magic == HW_GATE_MAGIC && peek(parking, old.room + HW_PARKED_CODE, &word));
 }
 
+/* Behind GATE in the same page; 0: it ends there. */
+static uint64_t next_gate(uint64_t gate, size_t size)
+{
+    const uint64_t next = (gate + size + 63) & ~63ul;
+    return next & 4095 ? next : 0;
+}
+
+/* In an image that cannot be unloaded while a thread is in the gate. */
 static bool find_gate(struct hw_parking *parking)
 {
-    struct hw_target_code *code = parking->points->code;
+    const struct hw_safe_points *points = parking->points;
     const size_t size = (size_t)(hw_gate_end - hw_gate);
-    for (size_t i = 0; i < code->count; i++) {
-        const uint64_t gate = hw_image_spare_code(parking->points->stop, &code->images[i], size);
-        if (!gate || strcmp(code->images[i].path, "[vdso]") == 0 || is_used(parking, gate))
+    for (size_t i = 0; i < points->code->count; i++) {
+        const struct hw_image *image = &points->code->images[i];
+        if (i && image != points->libc && image != points->loader)
             continue;
-        if (!hw_stop_read(parking->points->stop, gate, parking->under_gate, size))
-            return false;
-        parking->gate = gate;
-        return true;
+        uint64_t gate = hw_image_spare_code(points->stop, image, size);
+        for (; gate && (gate & 4095) + size <= 4096; gate = next_gate(gate, size))
+            if (!is_used(parking, gate)) {
+                if (!hw_stop_read(points->stop, gate, parking->under_gate, size))
+                    return false;
+                parking->gate = gate;
+                return true;
+            }
     }
-    return FAIL(parking,
-                "no library of process %d has room for some instructions: record it from its start with "
-                "heapwise record",
-                PID(parking));
+    return FAIL(
+        parking,
+        "no library of process %d has room for some instructions: record it from its start with heapwise record",
+        PID(parking));
 }
 
 /* SIGNALS: that it blocks. */
@@ -148,8 +160,9 @@ static bool has_failed(struct hw_parking *parking)
     if (!is_in(now->rip, GATE(parking, hw_gate_failed), GATE(parking, hw_gate_out)))
         return false;
     hw_error_set(parking->points->stop->error,
-                 now->r13 ? "process %d may have no new code: %s" : "process %d has no memory for it: %s", PID(parking),
-                 strerror(-(int)now->rbx));
+                 now->r13 ? "process %d forbids new executable code (PR_SET_MDWE, SELinux): %s"
+                          : "Heapwise found no room in the memory of process %d (ulimit -v, ulimit -d): %s",
+                 PID(parking), strerror(-(int)now->rbx));
     return true;
 }
 

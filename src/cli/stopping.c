@@ -129,6 +129,11 @@ bool hw_stop_say_why(struct hw_stop *stop, int error)
     if (tracer && strtol(tracer, NULL, 10))
         return fail(stop, "process %d is traced by process %ld (a debugger, strace, or another heapwise)", pid,
                     strtol(tracer, NULL, 10));
+    if ((error == EPERM || error == EACCES) && geteuid() == 0)
+        return fail(stop,
+                    "no permission to stop process %d, not even for root: the kernel protects it, or a container "
+                    "(CAP_SYS_PTRACE), kernel.yama.ptrace_scope or a security module forbids it%s",
+                    pid, stop->otherwise ? stop->otherwise : "");
     if (error == EPERM || error == EACCES)
         return fail(stop,
                     "no permission to stop process %d: only its user or root may, and a setting of the kernel "
@@ -329,7 +334,7 @@ struct hw_stop_thread *hw_stop_one(struct hw_stop *stop, pid_t tid)
         return NULL;
     struct hw_stop_thread *thread = &stop->threads[before];
     return hw_stop_wait(stop, thread, hw_stop_now_ns() + STOP_NS) && !thread->gone && thread->stopped.known ? thread
-                                                                                                          : NULL;
+                                                                                                            : NULL;
 }
 
 void hw_stop_detach(const struct hw_stop *stop, struct hw_stop_thread *thread)

@@ -296,10 +296,9 @@ static void test_threads_notice_nothing(void **state)
     assert_int_equal(finish(&program), 0);
 }
 
-/* Begins VERB, and kills heapwise after a moment. */
-static void kill_in_the_middle(const struct program *program, const char *verb, unsigned moment_us)
+/* `heapwise VERB PID`, in the directory of this test. */
+static pid_t begin_verb(const struct program *program, const char *verb)
 {
-    int status = 0;
     const pid_t pid = fork();
     if (pid == 0) {
         const int null = open("/dev/null", O_WRONLY);
@@ -309,6 +308,43 @@ static void kill_in_the_middle(const struct program *program, const char *verb, 
             execl(heapwise_path(), "heapwise", verb, "-q", program->number, (char *)NULL);
         _exit(127);
     }
+    return pid;
+}
+
+/* Two of them at the same moment: one does it, the other one finds it done. */
+static void do_twice_at_once(const struct program *program, const char *verb)
+{
+    const pid_t pids[2] = {begin_verb(program, verb), begin_verb(program, verb)};
+    int status[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(waitpid(pids[i], &status[i], 0), pids[i]);
+    assert_true(WIFEXITED(status[0]) && WIFEXITED(status[1]));
+    assert_int_equal(WEXITSTATUS(status[0]) + WEXITSTATUS(status[1]), 2);
+}
+
+static void test_two_at_once(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "busy", "2", NULL});
+    const uint64_t before = sum_of_code(&program);
+    char *profile = join_path(test_directory, "at-once.hwprof");
+    attach(&program, profile, NULL); /* skips the test where that is not possible */
+    detach(&program);
+    for (int round = 0; round < 6; round++) {
+        do_twice_at_once(&program, "attach");
+        do_twice_at_once(&program, "detach");
+    }
+    assert_true(sum_of_code(&program) == before);
+    assert_int_equal(write(program.to, "x", 1), 1);
+    assert_int_equal(finish(&program), 0);
+    free(profile);
+}
+
+/* Begins VERB, and kills heapwise after a moment. */
+static void kill_in_the_middle(const struct program *program, const char *verb, unsigned moment_us)
+{
+    int status = 0;
+    const pid_t pid = begin_verb(program, verb);
     usleep(moment_us);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -595,8 +631,8 @@ static void test_record_wrong_use(void **state)
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_counts_are_exact),
                cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_forked_child),
                cmocka_unit_test(test_calls_inside_the_allocator), cmocka_unit_test(test_calls_inside_mimalloc),
-               cmocka_unit_test(test_sampled),
-               cmocka_unit_test(test_threads_notice_nothing), cmocka_unit_test(test_killed_in_the_middle),
-               cmocka_unit_test(test_refused), cmocka_unit_test(test_names),
-               cmocka_unit_test(test_detached_by_another), cmocka_unit_test(test_recorded_already),
-               cmocka_unit_test(test_container), cmocka_unit_test(test_record_until_signal), cmocka_unit_test(test_record_wrong_use))
+               cmocka_unit_test(test_sampled), cmocka_unit_test(test_threads_notice_nothing),
+               cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_killed_in_the_middle),
+               cmocka_unit_test(test_refused), cmocka_unit_test(test_names), cmocka_unit_test(test_detached_by_another),
+               cmocka_unit_test(test_recorded_already), cmocka_unit_test(test_container),
+               cmocka_unit_test(test_record_until_signal), cmocka_unit_test(test_record_wrong_use))

@@ -192,10 +192,18 @@ static long end(void)
     return 0;
 }
 
+/* A command that was killed may have left a thread in here, which goes on. */
 static long call(uint64_t what)
 {
+    static HW_KEPT bool busy = false;
+    if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQ_REL))
+        return fail("another heapwise attach or detach is not done yet: try again later", NULL);
     heapwise_attach.problem[0] = '\0';
-    return what == HW_ATTACH_BEGIN ? begin() : what == HW_ATTACH_END ? end() : fail("it does not know how", NULL);
+    const long result = what == HW_ATTACH_BEGIN ? begin()
+                        : what == HW_ATTACH_END ? end()
+                                                : fail("it does not know how", NULL);
+    __atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+    return result;
 }
 
 static bool opened_by_attach(void)
