@@ -48,13 +48,16 @@ static bool is_in(uint64_t address, uint64_t start, uint64_t end)
     return address >= start && address < end;
 }
 
-/* Somebody may be in it whose command was killed: its room is still there. */
-static bool is_used(struct hw_parking *parking, uint64_t gate)
+enum gate_state { FRESH, LEFT, USED };
+
+/* A command that was killed leaves a gate behind, and may have a thread in it while its room is there. */
+static enum gate_state state_of(struct hw_parking *parking, uint64_t gate)
 {
     struct hw_gate old;
     uint64_t word;
-    return !hw_stop_read(parking->points->stop, gate, &old, sizeof old) ||
-           (old.magic == HW_GATE_MAGIC && peek(parking, old.room + HW_PARKED_CODE, &word));
+    if (!hw_stop_read(parking->points->stop, gate, &old, sizeof old))
+        return USED;
+    return old.magic != HW_GATE_MAGIC ? FRESH : peek(parking, old.room + HW_PARKED_CODE, &word) ? USED : LEFT;
 }
 
 /* Behind GATE in the same page; 0: it ends there. */
@@ -65,27 +68,32 @@ static uint64_t next_gate(uint64_t gate, size_t size)
 }
 
 /* In an image that cannot be unloaded while a thread is in the gate. */
+static bool take_gate(struct hw_parking *parking, const struct hw_image *image, enum gate_state state)
+{
+    const size_t size = (size_t)(hw_gate_end - hw_gate);
+    uint64_t gate = hw_image_spare_code(parking->points->stop, image, size);
+    for (; gate && (gate & 4095) + size <= 4096; gate = next_gate(gate, size))
+        if (state_of(parking, gate) == state && hw_stop_read(parking->points->stop, gate, parking->under_gate, size)) {
+            parking->gate = gate;
+            return true;
+        }
+    return false;
+}
+
+/* One that was left is the second choice: a thread may be at its last instructions. */
 static bool find_gate(struct hw_parking *parking)
 {
     const struct hw_safe_points *points = parking->points;
-    const size_t size = (size_t)(hw_gate_end - hw_gate);
-    for (size_t i = 0; i < points->code->count; i++) {
-        const struct hw_image *image = &points->code->images[i];
-        if (i && image != points->libc && image != points->loader)
-            continue;
-        uint64_t gate = hw_image_spare_code(points->stop, image, size);
-        for (; gate && (gate & 4095) + size <= 4096; gate = next_gate(gate, size))
-            if (!is_used(parking, gate)) {
-                if (!hw_stop_read(points->stop, gate, parking->under_gate, size))
-                    return false;
-                parking->gate = gate;
+    for (enum gate_state state = FRESH; state <= LEFT; state++)
+        for (size_t i = 0; i < points->code->count; i++) {
+            const struct hw_image *image = &points->code->images[i];
+            if ((!i || image == points->libc || image == points->loader) && take_gate(parking, image, state))
                 return true;
-            }
-    }
-    return FAIL(
-        parking,
-        "no library of process %d has room for some instructions: record it from its start with heapwise record",
-        PID(parking));
+        }
+    return FAIL(parking,
+                "no library of process %d has room for some instructions: record it from its start with heapwise "
+                "record",
+                PID(parking));
 }
 
 /* SIGNALS: that it blocks. */
