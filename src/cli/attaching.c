@@ -44,17 +44,20 @@ struct attach {
 
 /* ---- the process ---- */
 
-/* A sanitizer has an allocator of its own, and stops its process when another library changes it. */
+/* A sanitizer has an allocator of its own, and stops its process when another library changes it. It is in the program
+ * or in a library. The runtime has some functions with names of ThreadSanitizer's, for code that gcc compiled. */
 static const char *sanitizer_of(struct attach *attach)
 {
     static const char *const names[][2] = {{"__asan_init", "AddressSanitizer"},
-                                           {"__tsan_init", "ThreadSanitizer"},
+                                           {"__tsan_mutex_create", "ThreadSanitizer"},
                                            {"__msan_init", "MemorySanitizer"},
                                            {"__hwasan_init", "HWAddressSanitizer"}};
     for (size_t i = 0; i < attach->code.count; i++) {
         struct hw_image *image = &attach->code.images[i];
-        const bool may = i == 0 || strstr(image->path, "san"); /* the program, or a library of that name */
-        for (size_t k = 0; may && k < sizeof names / sizeof *names; k++)
+        const char *name = strrchr(image->path, '/');
+        if (i && (image == attach->runtime || !name || !strstr(name, "san")))
+            continue;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             if (hw_image_symbol(&attach->stop, image, names[k][0]))
                 return names[k][1];
     }
