@@ -39,14 +39,6 @@ static bool take_group(void *closure, const char *line)
     return true;
 }
 
-static bool contains(const char *text, const char *part)
-{
-    for (; *text; text++)
-        if (hw_starts_with(text, part))
-            return true;
-    return false;
-}
-
 static size_t field_length(const char *text)
 {
     size_t length = 0;
@@ -63,7 +55,7 @@ static bool take_mount(void *closure, const char *line)
     while (*type && !hw_starts_with(type, " - "))
         type++;
     if (!*type || !hw_starts_with(type + 3, cgroup->second ? "cgroup2 " : "cgroup ") ||
-        (!cgroup->second && !contains(hw_skip_fields(type + 3, 2), "memory")))
+        (!cgroup->second && !hw_contains(hw_skip_fields(type + 3, 2), "memory")))
         return true;
     const size_t root_length = field_length(root), point_length = field_length(point);
     const char *rest = cgroup->group;

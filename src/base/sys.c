@@ -211,6 +211,14 @@ bool hw_starts_with(const char *string, const char *prefix)
     return true;
 }
 
+bool hw_contains(const char *text, const char *part)
+{
+    for (; *text; text++)
+        if (hw_starts_with(text, part))
+            return true;
+    return false;
+}
+
 /* Whether BYTES more in the file FD would be too many for RLIMIT_FSIZE: that raises SIGXFSZ, which kills. */
 static bool beyond_file_limit(int fd, size_t bytes)
 {

@@ -124,6 +124,7 @@ uint64_t hw_parse_u64(const char **cursor, unsigned base);
 size_t hw_strlen(const char *string);
 bool hw_streq(const char *a, const char *b);
 bool hw_starts_with(const char *string, const char *prefix);
+bool hw_contains(const char *text, const char *part);
 
 /* "heapwise: TEXT DETAIL" and a newline on standard error, in one write. Both may be NULL. */
 void hw_message(const char *text, const char *detail);

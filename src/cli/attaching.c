@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli/attachable.h"

@@ -114,15 +114,6 @@ static void give_back(void)
     hw_runtime.state = HW_STATE_OFF;
 }
 
-static uint64_t resident_bytes(void)
-{
-    char text[256];
-    if (hw_read_file("/proc/self/statm", text, sizeof text) <= 0)
-        return 0;
-    const char *cursor = hw_skip_fields(text, 1);
-    return hw_parse_u64(&cursor, 10) * 4096;
-}
-
 /* Bytes of blocks that are in use, as the allocator counts them; 0: it does not say. Called at a safe point. */
 static uint64_t allocated_before(void)
 {
@@ -141,7 +132,7 @@ static uint64_t allocated_before(void)
     if (property) /* tcmalloc */
         return property("generic.current_allocated_bytes", &bytes) ? bytes : 0;
     /* glibc goes through all its free blocks, one by one, with its locks held. */
-    if (!info || !hw_starts_with(allocator, "glibc") || resident_bytes() > GLIBC_MOST)
+    if (!info || !hw_starts_with(allocator, "glibc") || hw_memory_rss() > GLIBC_MOST)
         return 0;
     const struct mallinfo2 heap = info();
     return heap.uordblks + heap.hblkhd;
@@ -210,11 +201,7 @@ static bool opened_by_attach(void)
 {
     Dl_info info;
     const char *name = dladdr && dladdr(&heapwise_attach, &info) ? info.dli_fname : NULL;
-    if (name && hw_starts_with(name, HW_ATTACH_MEMORY))
-        return true;
-    while (name && *name && !hw_starts_with(name, HW_ATTACH_NAME))
-        name++;
-    return name && *name;
+    return name && (hw_starts_with(name, HW_ATTACH_MEMORY) || hw_contains(name, HW_ATTACH_NAME));
 }
 
 bool hw_attach_waits(void)

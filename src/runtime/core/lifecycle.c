@@ -118,14 +118,6 @@ static const struct {
     {"librpmalloc", "rpmalloc"}, {"libhoard", "Hoard"}, {"libc.musl", "musl"},
 };
 
-static bool contains(const char *text, const char *part)
-{
-    for (; *text; text++)
-        if (hw_starts_with(text, part))
-            return true;
-    return false;
-}
-
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 extern void *dlsym(void *, const char *) __attribute__((weak));
@@ -161,7 +153,7 @@ void hw_describe_allocator(void)
     process->allocator_path = map->path;
     const char *name = "unknown";
     for (size_t i = 0; i < sizeof allocator_names / sizeof *allocator_names; i++)
-        if (contains(path, allocator_names[i].part)) {
+        if (hw_contains(path, allocator_names[i].part)) {
             name = allocator_names[i].name;
             break;
         }
@@ -183,7 +175,7 @@ void hw_describe_allocator(void)
         library && library->map != HW_NONE
             ? hw_pools[HW_POOL_STRINGS].base + HW_ENTRY(HW_POOL_MAPS, struct hw_map_entry, library->map)->path
             : "";
-    hw_real.new_is_malloc = !hw_real.op_new[0] || contains(cxx, "libstdc++") || contains(cxx, "libc++");
+    hw_real.new_is_malloc = !hw_real.op_new[0] || hw_contains(cxx, "libstdc++") || hw_contains(cxx, "libc++");
     const struct hw_module *home = hw_module_find((uintptr_t)hw_real_malloc_address());
     for (int form = 0; form < 8; form++)
         if (home && hw_real.op_new[form] && hw_module_find((uintptr_t)hw_real.op_new[form]) == home)
