@@ -4,12 +4,13 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/suggest.h"
 
-#define OPTIONS_MOST 32
+#define OPTIONS_MOST 64
 #define LONG         256 /* what getopt_long returns of long options begins here */
 
 bool hw_take_flag(void *at, const char *value, const struct hw_option *option)
@@ -127,6 +128,8 @@ int hw_options_take(const struct hw_option *options, bool in_order, const char *
     struct option names[OPTIONS_MOST + 1] = {{0}};
     char letters[2 * OPTIONS_MOST + 3], *end = stpcpy(letters, in_order ? "+:" : ":");
     for (int i = 0; options[i].name; i++) {
+        if (i == OPTIONS_MOST)
+            abort(); /* a verb with more: at its first call */
         names[i] = (struct option){options[i].name, options[i].value, NULL, LONG + i};
         if (options[i].letter)
             end = stpcpy(end, (char[]){options[i].letter, options[i].value ? ':' : '\0', '\0'});
