@@ -104,16 +104,21 @@ static bool ends_complete(const char *path)
 
 /* ---- probing ---- */
 
+bool hw_facts_where(struct hw_facts *facts, const char *preload, struct hw_error *error)
+{
+    static const char *const arguments[] = {"--where", NULL};
+    char *text = hw_helper_run(PROBE, arguments, preload, NULL, PROBE_SECONDS, HW_FACTS_TEXT_MOST, error);
+    const bool known = text && hw_facts_parse(facts, text, PROBE, error);
+    free(text);
+    return known;
+}
+
 bool hw_facts_find(struct hw_facts *facts, const char *preload, struct hw_error *error)
 {
-    static const char *const where[] = {"--where", NULL};
-    char path[PATH_MAX];
+    char path[PATH_MAX], *text;
     struct hw_facts here;
     memset(facts, 0, sizeof *facts);
-    char *text = hw_helper_run(PROBE, where, preload, NULL, PROBE_SECONDS, HW_FACTS_TEXT_MOST, error);
-    const bool known = text && hw_facts_parse(&here, text, PROBE, error);
-    free(text);
-    if (!known)
+    if (!hw_facts_where(&here, preload, error))
         return false;
     const bool cached = cache_path(path, sizeof path, &here);
     struct hw_error ignored;
@@ -138,6 +143,23 @@ char *hw_facts_text(const char *preload, struct hw_error *error)
 }
 
 /* ---- the list ---- */
+
+const char *hw_allocator_library(const char *name)
+{
+    const char *first = NULL;
+    struct hw_facts facts;
+    struct hw_error ignored;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        if (strcmp(usual[i].name, name) != 0)
+            continue;
+        if (i == 0)
+            return "";
+        if (hw_facts_where(&facts, usual[i].library, &ignored) && strcmp(facts.name, name) == 0)
+            return usual[i].library;
+        first = first ? first : usual[i].library;
+    }
+    return first;
+}
 
 static struct hw_allocator *named(const struct hw_allocators *allocators, const char *name)
 {

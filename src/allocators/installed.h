@@ -25,8 +25,15 @@ struct hw_allocators {
  * ERROR when it cannot be probed; then only path, name and version are what they could be found to be. */
 bool hw_facts_find(struct hw_facts *facts, const char *preload, struct hw_error *error);
 
-/* The same as text, always by a probe. To be freed; NULL with ERROR. */
+/* Only its path, name, version and build id: without a probe of how it works. Fails as hw_facts_find(). */
+bool hw_facts_where(struct hw_facts *facts, const char *preload, struct hw_error *error);
+
+/* What hw_facts_find() finds as text, always by a probe. To be freed; NULL with ERROR. */
 char *hw_facts_text(const char *preload, struct hw_error *error);
+
+/* The library that is preloaded for the allocator called NAME here: of several the first one that can be loaded, or
+ * just the first. "": none is needed (glibc). NULL: the name is not known. */
+const char *hw_allocator_library(const char *name);
 
 /* glibc and those of jemalloc, tcmalloc and mimalloc that are installed, then ADDED ones ("NAME=PATH", ended by NULL,
  * may be NULL; a name that was found already replaces that one). One that cannot be probed has a `problem`, but is
