@@ -11,6 +11,30 @@
 bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems);
 
+/* ---- model.c ---- */
+
+struct hw_profile_builder {
+    struct hw_profile *profile;
+    struct hw_arena *arena;
+    struct hw_tables *tables;
+    struct hw_problems *problems;
+    uint32_t *depths;   /* frames of the stack that ends in a node */
+    bool *broken;       /* the stack that ends in a node has lost frames */
+    uint64_t last_tick; /* latest moment that anything in the file speaks of */
+};
+
+static inline void hw_profile_note_tick(struct hw_profile_builder *builder, uint64_t tick)
+{
+    if (tick > builder->last_tick)
+        builder->last_tick = tick;
+}
+
+/* ---- model_contexts.c ---- */
+
+/* Fills the profile's contexts; its process, clock and context entries are there already. False when the memory does
+ * not suffice. */
+bool hw_profile_take_contexts(struct hw_profile_builder *builder);
+
 /* ---- model_threads.c ---- */
 
 /* Fills PROFILE's threads; its process, maps and contexts are there already. False when the memory does not suffice. */
