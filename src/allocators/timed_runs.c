@@ -14,22 +14,32 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "allocators/helper.h"
+
 #define GRACE_S 5 /* between the signal that asks a run to end and SIGKILL */
 
 /* ---- input ---- */
 
-/* Everything that comes out of FD, in a file without a name. -1 with errno. */
-static int keep(int fd)
+int hw_run_temporary(void)
 {
     const char *place = getenv("TMPDIR");
-    char name[4096], bytes[1 << 16];
+    char name[4096];
     if (!place || *place != '/')
         place = "/tmp";
     snprintf(name, sizeof name, "%s/heapwise-XXXXXX", place);
     const int file = mkostemp(name, O_CLOEXEC);
+    if (file >= 0)
+        unlink(name);
+    return file;
+}
+
+/* Everything that comes out of FD, in a file without a name. -1 with errno. */
+static int keep(int fd)
+{
+    char bytes[1 << 16];
+    const int file = hw_run_temporary();
     if (file < 0)
         return -1;
-    unlink(name);
     ssize_t got;
     while ((got = read(fd, bytes, sizeof bytes)) != 0) {
         if (got < 0 && errno == EINTR)
@@ -135,25 +145,55 @@ static void run_as_text(const struct hw_run_request *request)
     execve(shell, command, environ);
 }
 
+/* What the child reports: first its own size, while it is a copy of this process, then why exec failed. */
+struct child_report {
+    long size_kib;
+    int problem;
+};
+
 _Noreturn static void run_child(const struct hw_run_request *request, int input, const sigset_t *mask, int report)
 {
-    int problem = 0;
+    struct child_report said = {0};
+    struct rusage usage;
     setpgid(0, 0);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    const int output = request->show ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC);
-    const bool ready = dup2(input, 0) == 0 && dup2(output, 1) == 1 && dup2(output, 2) == 2 &&
-                       unsetenv("HEAPWISE_OPTIONS") == 0 && set_preload(request->preload);
+    if (request->environment)
+        environ = request->environment;
+    const int other = request->show ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const bool ready = dup2(input, 0) == 0 && dup2(request->output ? request->output : other, 1) == 1 &&
+                       dup2(other, 2) == 2 && unsetenv("HEAPWISE_OPTIONS") == 0 && set_preload(request->preload) &&
+                       (!request->prepare || request->prepare(request->closure));
     if (ready) {
+        said.size_kib = getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss : LONG_MAX / 1024;
+        if (write(report, &said, sizeof said) != (ssize_t)sizeof said)
+            _exit(127);
         execve(request->path, request->arguments, environ);
-        problem = errno;
-        if (problem == ENOEXEC && request->text)
+        said.problem = errno;
+        if (said.problem == ENOEXEC && request->text)
             run_as_text(request);
     } else {
-        problem = errno;
+        said.problem = errno;
     }
-    const ssize_t ignored = write(report, &problem, sizeof problem);
+    const ssize_t ignored = write(report, &said, sizeof said);
     (void)ignored;
     _exit(127);
+}
+
+/* The child's reports: SIZE_KIB, and errno when it could not be executed, else 0. */
+static int read_reports(int report, long *size_kib)
+{
+    struct child_report said;
+    *size_kib = LONG_MAX / 1024;
+    while (true) {
+        const ssize_t got = read(report, &said, sizeof said);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got != (ssize_t)sizeof said)
+            return 0;
+        *size_kib = said.size_kib;
+        if (said.problem)
+            return said.problem;
+    }
 }
 
 /* Asks the run to end: by signal SIGNAL first, by SIGKILL when it was asked before. */
@@ -172,7 +212,8 @@ static double time_left(const struct hw_run_request *request, double spent, bool
     return request->seconds_most > 0 ? request->seconds_most - spent : 3600;
 }
 
-/* For how long CHILD, if it has ended, was runnable and did not run; it has not been waited for. 0: not known. */
+/* For how long CHILD, if it has ended, was runnable and did not run; it has not been waited for: its group is still its
+ * own, and what is left of it is killed. 0: not known. */
 static double runnable_seconds(pid_t child)
 {
     siginfo_t end = {0};
@@ -180,6 +221,7 @@ static double runnable_seconds(pid_t child)
     unsigned long long waited_ns = 0;
     if (waitid(P_PID, (id_t)child, &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid != child)
         return 0;
+    kill(-child, SIGKILL);
     snprintf(path, sizeof path, "/proc/%d/schedstat", (int)child);
     FILE *file = fopen(path, "re");
     if (file && fscanf(file, "%*u %llu", &waited_ns) != 1)
@@ -222,20 +264,7 @@ static int wait_for_end(const struct hw_run_request *request, pid_t child, const
     }
 }
 
-/* What this process has in memory now: its own greatest size does not count for a copy of it. */
-static long resident_kib(void)
-{
-    const long unknown = LONG_MAX / sysconf(_SC_PAGESIZE);
-    long pages = unknown;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file && fscanf(file, "%*d %ld", &pages) != 1)
-        pages = unknown;
-    if (file)
-        fclose(file);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-static void note_cost(struct hw_run_cost *cost, int status, const struct rusage *usage, long own_kib)
+static void note_cost(struct hw_run_cost *cost, int status, const struct rusage *usage, long copy_kib)
 {
     cost->exit_kind = WIFSIGNALED(status) ? HW_EXIT_SIGNAL : HW_EXIT_CODE;
     cost->exit_value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
@@ -243,8 +272,9 @@ static void note_cost(struct hw_run_cost *cost, int status, const struct rusage 
     cost->system_s = (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec * 1e-6;
     cost->minor_faults = (uint64_t)usage->ru_minflt;
     cost->major_faults = (uint64_t)usage->ru_majflt;
-    /* Before execve the child was a copy of this process, whose size then counts too: less than that says nothing. */
-    if (usage->ru_maxrss > own_kib)
+    /* Before execve the child was a copy of this process, whose size then counts too: no more than that says nothing.
+     */
+    if (usage->ru_maxrss > copy_kib)
         cost->peak_rss_bytes = (uint64_t)usage->ru_maxrss * 1024;
 }
 
@@ -260,7 +290,7 @@ static bool run_with_files(const struct hw_run_request *request, int input, int 
     sigprocmask(SIG_BLOCK, &taken, &mask);
     struct sigaction standard = {.sa_handler = SIG_DFL}, before;
     sigaction(SIGCHLD, &standard, &before); /* ignored, it would take the exit status away */
-    const long own_kib = resident_kib();
+    long copy_kib = 0;
     fflush(NULL);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     const pid_t child = fork();
@@ -273,11 +303,10 @@ static bool run_with_files(const struct hw_run_request *request, int input, int 
     report[1] = -1;
     if (child > 0) {
         setpgid(child, child); /* whichever of the two comes first */
-        if (read(report[0], &problem, sizeof problem) != (ssize_t)sizeof problem)
-            problem = 0;
+        problem = read_reports(report[0], &copy_kib);
         const int status = wait_for_end(request, child, &begin, &taken, cost, &usage);
         cost->wall_s = seconds_since(&begin);
-        note_cost(cost, status, &usage, own_kib);
+        note_cost(cost, status, &usage, copy_kib);
     }
     sigaction(SIGCHLD, &before, NULL);
     const struct timespec at_once = {0};
@@ -305,4 +334,46 @@ bool hw_run_measure(const struct hw_run_request *request, struct hw_run_cost *co
         if (report[i] >= 0)
             close(report[i]);
     return fine;
+}
+
+/* ---- a series ---- */
+
+bool hw_run_same_end(const struct hw_run_cost *a, const struct hw_run_cost *b)
+{
+    return !a->timed_out && !b->timed_out && a->exit_kind == b->exit_kind && a->exit_value == b->exit_value;
+}
+
+const char *hw_run_describe_end(const struct hw_run_cost *cost, char *buffer, size_t size)
+{
+    if (cost->timed_out)
+        snprintf(buffer, size, "it was ended after %.1f s", cost->wall_s);
+    else if (cost->exit_kind == HW_EXIT_SIGNAL)
+        snprintf(buffer, size, "it was killed by signal %d (%s)", cost->exit_value, strsignal(cost->exit_value));
+    else
+        snprintf(buffer, size, "it exited with code %d", cost->exit_value);
+    return buffer;
+}
+
+void hw_runs_block_signals(sigset_t *mask)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action;
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, signals[i]);
+    sigprocmask(SIG_BLOCK, &set, mask);
+}
+
+void hw_runs_release_signals(const sigset_t *mask)
+{
+    const struct timespec at_once = {0};
+    for (int signal; (signal = hw_helper_interrupted()) != 0;) {
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, signal);
+        sigtimedwait(&one, NULL, &at_once);
+    }
+    sigprocmask(SIG_SETMASK, mask, NULL);
 }

@@ -23,11 +23,15 @@ bool hw_input_take(struct hw_input *input, struct hw_error *error);
 void hw_input_free(struct hw_input *input);
 
 struct hw_run_request {
-    const char *path;    /* the file to execute */
-    char **arguments;    /* argv[0] and the rest */
-    bool text;           /* as hw_launch.text */
-    const char *preload; /* first in LD_PRELOAD; NULL: LD_PRELOAD stays as it is */
+    const char *path;                     /* the file to execute */
+    char **arguments;                     /* argv[0] and the rest */
+    bool text;                            /* as hw_launch.text */
+    const char *preload;                  /* first in LD_PRELOAD; NULL: LD_PRELOAD stays as it is */
+    char **environment;                   /* as environ, before that; NULL: that of this process */
+    bool (*prepare)(const void *closure); /* in the child, async-signal-safe; false with errno. NULL: nothing */
+    const void *closure;
     const struct hw_input *input;
+    int output;           /* where its standard output goes; 0: as the rest */
     bool show;            /* its output goes to our stderr, else nowhere */
     double seconds_most;  /* then it is killed, with its process group; 0: no limit */
     const sigset_t *mask; /* of the run; NULL: as this process has it */
@@ -36,7 +40,7 @@ struct hw_run_request {
 struct hw_run_cost {
     double wall_s, user_s, system_s; /* of it and the children that it waited for */
     double runnable_s;               /* in which its first thread had no processor, though it wanted one */
-    uint64_t peak_rss_bytes;         /* of the largest process; 0: less than this process has itself */
+    uint64_t peak_rss_bytes;         /* of the largest process; 0: less than a copy of this process has before exec */
     uint64_t minor_faults, major_faults;
     enum hw_exit_kind exit_kind; /* HW_EXIT_CODE or HW_EXIT_SIGNAL */
     int exit_value;
@@ -45,7 +49,22 @@ struct hw_run_cost {
 };
 
 /* Runs it and waits for its end. False with ERROR when it could not be started. SIGINT, SIGTERM, SIGHUP and SIGQUIT
- * that come meanwhile end the run. The process gets a group of its own. */
+ * that come meanwhile end the run. The process gets a group of its own; what is left of the group when the process has
+ * ended is killed. */
 bool hw_run_measure(const struct hw_run_request *request, struct hw_run_cost *cost, struct hw_error *error);
+
+/* Whether two runs ended in the same way, and neither was ended by its time limit. */
+bool hw_run_same_end(const struct hw_run_cost *a, const struct hw_run_cost *b);
+/* "it exited with code 3". Returns BUFFER. */
+const char *hw_run_describe_end(const struct hw_run_cost *cost, char *buffer, size_t size);
+
+/* A temporary file without a name, open for reading and writing. -1 with errno. */
+int hw_run_temporary(void);
+
+/* For a series of runs: SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless ignored, are blocked from now on and are noticed
+ * by hw_run_measure and hw_helper_interrupted; MASK is what was blocked before, and what the runs should have. */
+void hw_runs_block_signals(sigset_t *mask);
+/* Those that came meanwhile count as taken. */
+void hw_runs_release_signals(const sigset_t *mask);
 
 #endif

@@ -1,6 +1,7 @@
 /* options.c - see options.h. */
 #include "cli/options.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,6 +36,17 @@ bool hw_take_number(void *at, const char *value, const struct hw_option *option)
     if (hw_parse_number(value, option->least, option->most, at))
         return true;
     return hw_option_needs(option, value, "a number from %" PRIu64 " to %" PRIu64, option->least, option->most);
+}
+
+bool hw_take_percentage(void *at, const char *value, const struct hw_option *option)
+{
+    double *percentage = at;
+    char *end;
+    errno = 0;
+    *percentage = strtod(value, &end);
+    if (!errno && end > value && (!*end || !strcmp(end, "%")) && *percentage >= 0 && *percentage <= 1e6)
+        return true;
+    return hw_option_needs(option, value, "a percentage");
 }
 
 /* ---- what is wrong ---- */

@@ -21,6 +21,7 @@ bool hw_take_flag(void *at, const char *value, const struct hw_option *option);
 bool hw_take_text(void *at, const char *value, const struct hw_option *option);
 bool hw_take_number(void *at, const char *value, const struct hw_option *option);
 bool hw_take_output(void *at, const char *value, const struct hw_option *option); /* text; "-" is NULL */
+bool hw_take_percentage(void *at, const char *value, const struct hw_option *option); /* a double from 0: "5", "0.5%" */
 
 /* Messages for takers, "heapwise: VERB: --NAME …"; they return false.
  * "… does not know 'VALUE' (CHOICES)", with the nearest one of CHOICES, which are separated by ", ". */

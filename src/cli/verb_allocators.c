@@ -177,22 +177,6 @@ static bool find_present(struct command *command, struct hw_error *error)
 
 /* ---- runs ---- */
 
-static const char *describe_end(const struct hw_run_cost *cost, char *buffer, size_t size)
-{
-    if (cost->timed_out)
-        snprintf(buffer, size, "it was ended after %.1f s", cost->wall_s);
-    else if (cost->exit_kind == HW_EXIT_SIGNAL)
-        snprintf(buffer, size, "it was killed by signal %d (%s)", cost->exit_value, strsignal(cost->exit_value));
-    else
-        snprintf(buffer, size, "it exited with code %d", cost->exit_value);
-    return buffer;
-}
-
-static bool same_end(const struct hw_run_cost *a, const struct hw_run_cost *b)
-{
-    return !a->timed_out && !b->timed_out && a->exit_kind == b->exit_kind && a->exit_value == b->exit_value;
-}
-
 static void show_progress(const struct command *command, const char *what, const char *name)
 {
     if (!command->quiet && !command->show && isatty(STDERR_FILENO))
@@ -225,33 +209,6 @@ static bool was_interrupted(struct command *command, const struct hw_run_cost *c
     return command->interrupted != 0;
 }
 
-/* From now on signals end a run, or a replay, and then this process: with what was measured, and leaving nothing
- * behind. Ignored ones stay so. */
-static void block_signals(struct command *command)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action;
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (sigaction(signals[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&set, signals[i]);
-    sigprocmask(SIG_BLOCK, &set, &command->mask);
-}
-
-/* Those that came count as taken. */
-static void release_signals(const struct command *command)
-{
-    const struct timespec at_once = {0};
-    for (int signal; (signal = hw_helper_interrupted()) != 0;) {
-        sigset_t one;
-        sigemptyset(&one);
-        sigaddset(&one, signal);
-        sigtimedwait(&one, NULL, &at_once);
-    }
-    sigprocmask(SIG_SETMASK, &command->mask, NULL);
-}
-
 /* One run. False with ERROR when it could not be started, or was interrupted. */
 static bool run_once(struct command *command, size_t index, bool show, struct hw_error *error)
 {
@@ -273,10 +230,10 @@ static void note_run(struct command *command, size_t index)
     struct hw_candidate *candidate = &command->comparison.candidates[index];
     const struct hw_run_cost *expected = &command->comparison.of[command->comparison.present].last;
     char end[128], usual[128];
-    if (!same_end(&one->last, expected)) {
+    if (!hw_run_same_end(&one->last, expected)) {
         candidate->failed = true;
         snprintf(one->note, sizeof one->note, "%s; with the present allocator %s",
-                 describe_end(&one->last, end, sizeof end), describe_end(expected, usual, sizeof usual));
+                 hw_run_describe_end(&one->last, end, sizeof end), hw_run_describe_end(expected, usual, sizeof usual));
         return;
     }
     const size_t round = candidate->rounds++;
@@ -547,12 +504,12 @@ int hw_verb_allocators(int argc, char **argv)
     struct hw_error error = {""};
     bool fine = command.list ? print_list(&command, &error) : prepare(&command, &error);
     if (fine && !command.list) {
-        block_signals(&command);
+        hw_runs_block_signals(&command.mask);
         fine = compare(&command, &error);
         if (!fine)
             was_interrupted(&command, NULL, &error); /* that is why */
         hw_comparison_trace_free(&command.traced);
-        release_signals(&command);
+        hw_runs_release_signals(&command.mask);
         fine = fine && print_result(&command, &error);
     }
     if (!fine)

@@ -1,7 +1,6 @@
 /* verb_check.c - heapwise check: does a profile keep to limits, for continuous integration. */
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,17 +96,6 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
     return true;
 }
 
-static bool take_tolerance(void *closure, const char *value, const struct hw_option *option)
-{
-    double *tolerance = closure;
-    char *end;
-    errno = 0;
-    *tolerance = strtod(value, &end);
-    if (!errno && end > value && (!*end || !strcmp(end, "%")) && *tolerance >= 0 && *tolerance <= 1e6)
-        return true;
-    return hw_option_needs(option, value, "a percentage");
-}
-
 static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("max-peak", 0, take_limit),
     HW_OPTION_CALL("max-leaked", 0, take_limit),
@@ -118,7 +106,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_CALL("max-growth", 0, take_limit),
     HW_OPTION_CALL("max-pinned", 0, take_limit),
     HW_OPTION_TEXT("baseline", 0, struct command, baseline),
-    HW_OPTION_KEPT("tolerance", 0, take_tolerance, double, struct command, tolerance),
+    HW_OPTION_KEPT("tolerance", 0, hw_take_percentage, double, struct command, tolerance),
     HW_OPTION_FLAG("github", 0, struct command, github),
     HW_SUPPRESSION_OPTIONS(struct hw_reporting, names),
     HW_STACK_OPTIONS(struct hw_reporting, names),
