@@ -111,10 +111,9 @@ static bool split(struct command *command, char **words)
     *at = NULL;
     if (*side[HW_SIDE_A].command && *side[HW_SIDE_B].command)
         return true;
-    hw_say("compare: which %s? heapwise compare -- A ARGUMENT... -- B ARGUMENT... (see heapwise compare --help)",
-           !*words ? "commands"
-           : two   ? "command is B"
-                   : "command is B, behind a second --");
+    hw_say("compare: which command is %s? heapwise compare -- A ARGUMENT... -- B ARGUMENT...; for two profiles "
+           "use heapwise diff OLD NEW",
+           !*words ? "A" : two ? "B" : "B, behind a second --");
     return false;
 }
 

@@ -163,7 +163,7 @@ static void test_failures(void **state)
 
 static void test_wrong_usage(void **state)
 {
-    assert_refused((const char *const[]){"compare", NULL}, "which commands?");
+    assert_refused((const char *const[]){"compare", NULL}, "which command is A?");
     assert_refused((const char *const[]){"compare", "--", "true", NULL}, "which command is B, behind a second --?");
     assert_refused((const char *const[]){"compare", "--", "true", "--", NULL}, "which command is B?");
     assert_refused((const char *const[]){"compare", "-n", "5", "--", "true", "--", "true", NULL}, "from 6 to 101");
