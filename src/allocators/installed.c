@@ -17,13 +17,18 @@
 #define REVISION      1 /* of what the probe finds out: cached facts of others are not used */
 #define COMPLETE      "# complete\n"
 
-/* What Debian calls them; of those of one name the first that is there. The C library is asked for by its name: a
- * program may have brought another allocator. */
+/* What Debian calls them, library and package; of those of one name the first that can be loaded counts. The C library
+ * is asked for by its name: a program may have brought another allocator. */
 static const struct {
-    const char *name, *library;
+    const char *name, *library, *package;
 } usual[] = {
-    {"glibc", "libc.so.6"},           {"jemalloc", "libjemalloc.so.2"}, {"tcmalloc", "libtcmalloc_minimal.so.4"},
-    {"tcmalloc", "libtcmalloc.so.4"}, {"mimalloc", "libmimalloc.so.2"}, {"mimalloc", "libmimalloc.so.3"},
+    {"glibc", "libc.so.6", "libc6"},
+    {"jemalloc", "libjemalloc.so.2", "libjemalloc2"},
+    {"tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"},
+    {"tcmalloc", "libtcmalloc.so.4", "libgoogle-perftools4"},
+    {"mimalloc", "libmimalloc.so.2", "libmimalloc2.0"},
+    {"mimalloc", "libmimalloc.so.3", "libmimalloc3"},
+    {"tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2"},
 };
 
 /* ---- cache ---- */
@@ -31,7 +36,8 @@ static const struct {
 /* What users configure allocators by changes the facts: it is part of the name. */
 static uint64_t hash_of_settings(void)
 {
-    static const char *const prefixes[] = {"MALLOC_", "GLIBC_TUNABLES=", "TCMALLOC_", "MIMALLOC_", "LD_LIBRARY_PATH="};
+    static const char *const prefixes[] = {"MALLOC_",   "GLIBC_TUNABLES=", "TCMALLOC_",
+                                           "MIMALLOC_", "TBB_MALLOC_",     "LD_LIBRARY_PATH="};
     uint64_t hash = 0xcbf29ce484222325u;
     for (char **entry = environ; entry && *entry; entry++)
         for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -147,18 +153,27 @@ char *hw_facts_text(const char *preload, struct hw_error *error)
 const char *hw_allocator_library(const char *name)
 {
     const char *first = NULL;
-    struct hw_facts facts;
+    struct hw_facts facts, libc;
     struct hw_error ignored;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         if (strcmp(usual[i].name, name) != 0)
             continue;
         if (i == 0)
             return "";
-        if (hw_facts_where(&facts, usual[i].library, &ignored) && strcmp(facts.name, name) == 0)
+        if (hw_facts_where(&facts, usual[i].library, &ignored) && hw_facts_where(&libc, usual[0].library, &ignored) &&
+            strcmp(facts.path, libc.path) != 0)
             return usual[i].library;
         first = first ? first : usual[i].library;
     }
     return first;
+}
+
+const char *hw_allocator_package(const char *library)
+{
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (strcmp(usual[i].library, library) == 0)
+            return usual[i].package;
+    return NULL;
 }
 
 static struct hw_allocator *named(const struct hw_allocators *allocators, const char *name)
@@ -210,6 +225,8 @@ static bool add_usual(struct hw_allocators *allocators)
         find_facts(allocator);
         if (i > 0 && !is_there(allocator, allocators))
             allocators->count--;
+        else if (allocator->facts.name[0] && !allocator->facts.version[0]) /* it cannot say who it is */
+            snprintf(allocator->facts.name, sizeof allocator->facts.name, "%s", usual[i].name);
     }
     return true;
 }

@@ -35,7 +35,10 @@ char *hw_facts_text(const char *preload, struct hw_error *error);
  * just the first. "": none is needed (glibc). NULL: the name is not known. */
 const char *hw_allocator_library(const char *name);
 
-/* glibc and those of jemalloc, tcmalloc and mimalloc that are installed, then ADDED ones ("NAME=PATH", ended by NULL,
+/* Debian's package with LIBRARY, NULL: not known. */
+const char *hw_allocator_package(const char *library);
+
+/* glibc and those of jemalloc, tcmalloc, mimalloc and tbbmalloc that are installed, then ADDED ones ("NAME=PATH", ended by NULL,
  * may be NULL; a name that was found already replaces that one). One that cannot be probed has a `problem`, but is
  * there. False with ERROR when an added one is malformed or not there. Free in any case. */
 bool hw_allocators_find(struct hw_allocators *allocators, const char *const added[], struct hw_error *error);

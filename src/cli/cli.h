@@ -39,6 +39,7 @@ int hw_verb_stop(int argc, char **argv);
 int hw_verb_top(int argc, char **argv);
 int hw_verb_allocators(int argc, char **argv);
 int hw_verb_compare(int argc, char **argv);
+int hw_verb_run(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);
 int hw_verb_cc(int argc, char **argv); /* cc and c++ */
 

@@ -157,26 +157,40 @@ static int check_machine(const char *path, const Elf64_Ehdr *header, struct hw_e
     return HW_VERB_CANNOT_START;
 }
 
-/* Would executing this file give it rights that the caller has not? Then the dynamic linker ignores LD_PRELOAD. */
-static int check_privileges(int file, const char *path, struct hw_error *error)
+/* The rights that executing this file would give and the caller has not; NULL: none. */
+static const char *privileges_of(int file)
 {
     struct statvfs mount;
-    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || (fstatvfs(file, &mount) == 0 && (mount.f_flag & ST_NOSUID)))
-        return 0; /* neither the bits nor the capabilities count then */
     struct stat status;
-    if (fstat(file, &status) != 0)
-        return 0;
-    const char *what = NULL;
+    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 || (fstatvfs(file, &mount) == 0 && (mount.f_flag & ST_NOSUID)) ||
+        fstat(file, &status) != 0)
+        return NULL; /* neither the bits nor the capabilities count then */
     if ((status.st_mode & S_ISUID) && status.st_uid != getuid())
-        what = "set-user-id";
-    else if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid())
-        what = "set-group-id";
+        return "set-user-id";
+    if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid())
+        return "set-group-id";
     struct vfs_ns_cap_data capabilities;
     memset(&capabilities, 0, sizeof capabilities);
-    if (!what && getuid() != 0 && fgetxattr(file, "security.capability", &capabilities, sizeof capabilities) > 0 &&
+    if (getuid() != 0 && fgetxattr(file, "security.capability", &capabilities, sizeof capabilities) > 0 &&
         ((capabilities.magic_etc & VFS_CAP_FLAGS_EFFECTIVE) || capabilities.data[0].permitted ||
          capabilities.data[1].permitted))
-        what = "given capabilities of its own";
+        return "given capabilities of its own";
+    return NULL;
+}
+
+const char *hw_target_privileges(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    const char *what = file < 0 ? NULL : privileges_of(file);
+    if (file >= 0)
+        close(file);
+    return what;
+}
+
+/* With such rights the dynamic linker ignores LD_PRELOAD. */
+static int check_privileges(int file, const char *path, struct hw_error *error)
+{
+    const char *what = privileges_of(file);
     if (!what)
         return 0;
     hw_error_set(error,

@@ -22,6 +22,10 @@ struct hw_target {
 /* Looks PROGRAM up as execvp does. Returns 0, or 127 or 126 with ERROR. */
 int hw_find_program(const char *program, char path[PATH_MAX], struct hw_error *error);
 
+/* The rights that executing the file PATH would give and the caller has not ("set-user-id", …): the system ignores
+ * LD_PRELOAD and settings of allocators in the environment then. NULL: none, or it may not be read. */
+const char *hw_target_privileges(const char *path);
+
 /* Looks PROGRAM up as execvp does and checks what will run. Returns 0, or the exit code for `heapwise record` (127 not
  * found, 126 not executable, 125 the runtime cannot be loaded into it) with ERROR. */
 int hw_target_resolve(const char *program, struct hw_target *target, struct hw_error *error);

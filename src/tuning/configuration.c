@@ -118,6 +118,8 @@ static const char *take_line(void *context, const struct hw_key_value *line)
         if (!reading->heads_only)
             return NULL;
         if (is_library) {
+            if (strpbrk(line->value, " \t:;$\"'\\"))
+                return "LD_PRELOAD cannot express this name (blanks, quotes, ':', ';', '$')";
             reading->has_library = true;
             return (size_t)snprintf(configuration->library, sizeof configuration->library, "%s", line->value) <
                            sizeof configuration->library
@@ -165,8 +167,8 @@ bool hw_configuration_parse(struct hw_configuration *configuration, const struct
     return hw_key_values_each(text, source, take_line, &reading, error);
 }
 
-bool hw_configuration_read(struct hw_configuration *configuration, const struct hw_settings *settings,
-                           const char *path, struct hw_error *error)
+bool hw_configuration_read(struct hw_configuration *configuration, const struct hw_settings *settings, const char *path,
+                           struct hw_error *error)
 {
     char *text = hw_key_values_file(path, error);
     const bool fine = text && hw_configuration_parse(configuration, settings, text, path, error);

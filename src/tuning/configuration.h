@@ -48,8 +48,8 @@ bool hw_configuration_equal(const struct hw_configuration *a, const struct hw_co
  * knows for the allocator. False with ERROR (line and reason; an unknown setting with the known ones). */
 bool hw_configuration_parse(struct hw_configuration *configuration, const struct hw_settings *settings,
                             const char *text, const char *source, struct hw_error *error);
-bool hw_configuration_read(struct hw_configuration *configuration, const struct hw_settings *settings,
-                           const char *path, struct hw_error *error);
+bool hw_configuration_read(struct hw_configuration *configuration, const struct hw_settings *settings, const char *path,
+                           struct hw_error *error);
 
 /* The text of such a file, behind COMMENT (lines without '#', may be NULL). To be freed; NULL: no memory. */
 char *hw_configuration_text(const struct hw_configuration *configuration, const char *comment);

@@ -1,5 +1,5 @@
-/* key_values.h - text of lines "key = value" in sections "[name]"; '#' at the begin of a line or behind a space begins a
- * comment. */
+/* key_values.h - text of lines "key = value" in sections "[name]"; '#' at the begin of a line or behind a space begins
+ * a comment. */
 #ifndef HW_TUNING_KEY_VALUES_H
 #define HW_TUNING_KEY_VALUES_H
 

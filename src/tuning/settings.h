@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-#define HW_SETTING_TEXT       64  /* bytes of a name or a value, with the end */
-#define HW_SETTING_VALUES     8   /* candidates of a setting at most */
+#define HW_SETTING_TEXT       64 /* bytes of a name or a value, with the end */
+#define HW_SETTING_VALUES     8  /* candidates of a setting at most */
 #define HW_SETTING_CONDITIONS 4
 #define HW_SETTINGS_KERNEL    "kernel" /* the "allocator" of settings that every program has */
 
@@ -44,7 +44,7 @@ struct hw_setting {
     char allocator[HW_SETTING_TEXT]; /* the file's name: "glibc"; HW_SETTINGS_KERNEL: of every program */
     char name[HW_SETTING_TEXT];      /* "arena_max" */
     enum hw_setting_way way;
-    char target[HW_SETTING_TEXT]; /* "glibc.malloc.arena_max", "narenas", "MIMALLOC_PURGE_DELAY" */
+    char target[HW_SETTING_TEXT];                    /* "glibc.malloc.arena_max", "narenas", "MIMALLOC_PURGE_DELAY" */
     char values[HW_SETTING_VALUES][HW_SETTING_TEXT]; /* worth a try; a configuration may have others */
     size_t value_count;
     char since[16], before[16]; /* versions that have it: since <= version < before; "": no limit */

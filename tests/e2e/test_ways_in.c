@@ -67,7 +67,7 @@ static void test_mistakes(void **state)
         {{"threads", profile}, 2, "use heapwise report --section threads FILE\n"},
         {{"sizes", profile}, 2, "use heapwise report --section sizes,lifetimes FILE\n"},
         {{"peek", profile}, 2, "use heapwise report --sandwich FUNCTION FILE\n"},
-        {{"run", hello}, 2, "use heapwise record -- PROGRAM\n"},
+        {{"run", hello}, 2, "to record a profile, use heapwise record -- PROGRAM"},
         {{"help", "memcheck"}, 2, "use heapwise leaks FILE\n"},
         {{"reprot", profile}, 2, "heapwise: unknown verb 'reprot': did you mean report?"},
         {{"dif", profile, profile}, 2, "did you mean diff?"},

@@ -263,7 +263,8 @@ static void test_order_and_comments_of_a_file(void **state)
     struct hw_configuration configuration;
     struct hw_error error = {""};
     if (!hw_configuration_parse(&configuration, &installed,
-                                "\n hugetlb=1 # huge\r\n# note\nallocator =\tglibc  \nkernel-thp = off", "here", &error))
+                                "\n hugetlb=1 # huge\r\n# note\nallocator =\tglibc  \nkernel-thp = off", "here",
+                                &error))
         fail_msg("%s", error.message);
     assert_string_equal(configuration.library, ""); /* the C library is there anyway */
     assert_int_equal(configuration.count, 2);
@@ -316,12 +317,12 @@ static void expect_strings(char **strings, const char *const *expected)
 static void test_environments_are_joined(void **state)
 {
     static const char *const base[] = {"PATH=/bin",
-                                 "GLIBC_TUNABLES=glibc.malloc.arena_max=8:glibc.cpu.x=1",
-                                 "LD_PRELOAD=libother.so",
-                                 "MALLOC_CONF=abort:true",
-                                 "MALLOC_CONFIG=x",
-                                 "MIMALLOC_PURGE_DELAY=3",
-                                 NULL};
+                                       "GLIBC_TUNABLES=glibc.malloc.arena_max=8:glibc.cpu.x=1",
+                                       "LD_PRELOAD=libother.so",
+                                       "MALLOC_CONF=abort:true",
+                                       "MALLOC_CONFIG=x",
+                                       "MIMALLOC_PURGE_DELAY=3",
+                                       NULL};
     struct hw_configuration configuration;
     hw_configuration_init(&configuration, "glibc", NULL, NULL);
     set(&configuration, "arena_max", "1");
