@@ -70,7 +70,7 @@ int hw_open_inside(pid_t pid, const char *path)
 bool hw_is_attachable(struct hw_stop *stop, uint64_t *base)
 {
     const pid_t pid = stop->pid;
-    char status[8192], own[8192], path[64], link[PATH_MAX], header[20] = "";
+    char status[8192], path[64], link[PATH_MAX], header[20] = "";
     uint64_t secure = 0;
     if (!hw_read_proc(pid, "status", status, sizeof status))
         return FAIL("there is no process %d", (int)pid);
@@ -109,12 +109,6 @@ bool hw_is_attachable(struct hw_stop *stop, uint64_t *base)
                     (int)pid);
     if (!*base)
         return FAIL("process %d is a statically linked program: record it from its start with heapwise record",
-                    (int)pid);
-    if (status_number(status, "Seccomp") &&
-        (status_number(status, "Seccomp") == 1 || !hw_read_proc(getpid(), "status", own, sizeof own) ||
-         status_number(status, "Seccomp_filters") != status_number(own, "Seccomp_filters")))
-        return FAIL("process %d has a filter of system calls (seccomp), which may kill it for what a recording needs: "
-                    "record it from its start with heapwise record",
                     (int)pid);
     return true;
 }

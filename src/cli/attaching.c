@@ -19,8 +19,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/sanitizers.h"
 #include "cli/attachable.h"
 #include "cli/parking.h"
+#include "cli/permitted_calls.h"
 #include "cli/recorded.h"
 
 #define SEARCH_NS 10000000000ull /* for a safe point, and for a moment in which code can change */
@@ -45,21 +47,17 @@ struct attach {
 /* ---- the process ---- */
 
 /* A sanitizer has an allocator of its own, and stops its process when another library changes it. It is in the program
- * or in a library. The runtime has some functions with names of ThreadSanitizer's, for code that gcc compiled. */
+ * or in a library. */
 static const char *sanitizer_of(struct attach *attach)
 {
-    static const char *const names[][2] = {{"__asan_init", "AddressSanitizer"},
-                                           {"__tsan_mutex_create", "ThreadSanitizer"},
-                                           {"__msan_init", "MemorySanitizer"},
-                                           {"__hwasan_init", "HWAddressSanitizer"}};
     for (size_t i = 0; i < attach->code.count; i++) {
         struct hw_image *image = &attach->code.images[i];
         const char *name = strrchr(image->path, '/');
         if (i && (image == attach->runtime || !name || !strstr(name, "san")))
             continue;
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-            if (hw_image_symbol(&attach->stop, image, names[k][0]))
-                return names[k][1];
+        for (size_t k = 0; k < HW_SANITIZERS; k++)
+            if (hw_image_symbol(&attach->stop, image, hw_sanitizers[k].function))
+                return hw_sanitizers[k].name;
     }
     return NULL;
 }
@@ -108,7 +106,7 @@ static bool read_info(struct attach *attach)
 static bool open_process(struct attach *attach, uint64_t *base)
 {
     char path[64];
-    if (!hw_is_attachable(&attach->stop, base))
+    if (!hw_is_attachable(&attach->stop, base) || !hw_calls_are_permitted(&attach->stop, attach->out->other_files))
         return false;
     snprintf(path, sizeof path, "/proc/%d/mem", (int)attach->stop.pid);
     attach->parking.memory = open(path, O_RDWR | O_CLOEXEC);

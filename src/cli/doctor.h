@@ -33,6 +33,7 @@ void hw_check_hardware_counters(struct hw_finding *finding);
 void hw_check_software_events(struct hw_finding *finding);
 void hw_check_access_samples(struct hw_finding *finding);
 void hw_check_syscall_dispatch(struct hw_finding *finding);
+void hw_check_call_filters(struct hw_finding *finding);
 
 /* ---- doctor_system.c: what is installed ---- */
 void hw_check_runtime(struct hw_finding *finding);

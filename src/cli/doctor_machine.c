@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/permitted_calls.h"
 #include "report/text/human.h"
 #include "report/view/view.h"
 #include "runtime/samples/perf_source.h"
@@ -364,4 +365,18 @@ void hw_check_syscall_dispatch(struct hw_finding *finding)
     else
         hw_finding_set(finding, HW_CHECK_MISSING, "system calls inside the allocator cannot be observed: prctl: %s",
                        strerror(WEXITSTATUS(status)));
+}
+
+void hw_check_call_filters(struct hw_finding *finding)
+{
+    const char *why = hw_why_no_filters();
+    if (why)
+        hw_finding_set(
+            finding, HW_CHECK_LIMITED,
+            "heapwise attach refuses processes with a filter of system calls (seccomp), as in containers: what "
+            "it permits cannot be read here: %s",
+            why);
+    else
+        hw_finding_set(finding, HW_CHECK_OK,
+                       "heapwise attach can read the filters of system calls (seccomp) of others");
 }

@@ -14,6 +14,7 @@
 
 #include "base/growing.h"
 #include "base/order.h"
+#include "base/sanitizers.h"
 
 #define FAIL(...) (hw_error_set(error, __VA_ARGS__), false)
 
@@ -112,8 +113,6 @@ static bool same_function(const struct hw_static_plan *plan, const char *one, co
 /* Whose thread-local data and allocator it has: of another C library nothing is known. */
 static bool check_library(struct hw_static_plan *plan, const char *path, struct hw_error *error)
 {
-    static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
-                                             "__memprof_init"};
     const bool glibc = hw_static_plan_find(plan, "__libc_setup_tls");
     const bool musl = hw_static_plan_find(plan, "__init_tls") || hw_static_plan_find(plan, "static_init_tls");
     if (!plan->symbol_count)
@@ -125,10 +124,10 @@ static bool check_library(struct hw_static_plan *plan, const char *path, struct 
         return FAIL("%s is statically linked and has no malloc: there is nothing to record", path);
     if (!glibc && !musl)
         return FAIL("%s is statically linked, but with neither glibc nor musl: it cannot be recorded", path);
-    for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++)
-        if (hw_static_plan_find(plan, sanitizers[i]))
-            return FAIL("%s is built with a sanitizer, which has an allocator of its own: record a build without it",
-                        path);
+    for (size_t i = 0; i < HW_SANITIZERS; i++)
+        if (hw_static_plan_find(plan, hw_sanitizers[i].function))
+            return FAIL("%s is built with %s, which has an allocator of its own: record a build without it", path,
+                        hw_sanitizers[i].name);
     if (!hw_static_plan_find(plan, "_exit") && !hw_static_plan_find(plan, "_Exit"))
         return FAIL("%s is statically linked and has no _exit: its end could not be seen", path);
     plan->allocator =

@@ -18,6 +18,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/sanitizers.h"
 #include "cli/cli.h"
 
 #define SCRIPT_LEVELS 5   /* the kernel's own limit of interpreters that are scripts themselves */
@@ -313,26 +314,18 @@ static bool names_symbol(int file, const struct dynamic *dynamic, const char *sy
  * observed. */
 static int check_sanitizer(int file, const Elf64_Ehdr *header, const char *path, struct hw_error *error)
 {
-    static const struct {
-        const char *library, *symbol, *name;
-    } sanitizers[] = {
-        {"libasan.so", NULL, "AddressSanitizer"},
-        {"libclang_rt.asan", NULL, "AddressSanitizer"},
-        {"libtsan.so", "__tsan_mutex_create", "ThreadSanitizer"},
-        {"libclang_rt.tsan", NULL, "ThreadSanitizer"},
-        {"libhwasan.so", "__hwasan_init", "HWAddressSanitizer"},
-        {"libclang_rt.msan", "__msan_init", "MemorySanitizer"},
-    };
     struct dynamic dynamic;
     read_dynamic(file, header, &dynamic);
-    for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++) {
-        if (!needs_library(file, &dynamic, sanitizers[i].library) &&
-            !(sanitizers[i].symbol && names_symbol(file, &dynamic, sanitizers[i].symbol)))
+    for (const struct hw_sanitizer *sanitizer = hw_sanitizers; sanitizer < hw_sanitizers + HW_SANITIZERS; sanitizer++) {
+        const char *const *library = sanitizer->library;
+        if (!(library[0] && needs_library(file, &dynamic, library[0])) &&
+            !(library[1] && needs_library(file, &dynamic, library[1])) &&
+            (sanitizer->may_be_preloaded || !names_symbol(file, &dynamic, sanitizer->function)))
             continue;
         hw_error_set(error,
                      "%s is built with %s, which has an allocator of its own and conflicts with libraries that are "
                      "loaded before it: record a build without it",
-                     path, sanitizers[i].name);
+                     path, sanitizer->name);
         return HW_VERB_CANNOT_START;
     }
     return 0;

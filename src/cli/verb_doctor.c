@@ -28,6 +28,7 @@ static const struct check {
     {"software events", hw_check_software_events, false},
     {"access samples", hw_check_access_samples, false},
     {"syscall dispatch", hw_check_syscall_dispatch, false},
+    {"call filters", hw_check_call_filters, false},
     {"debuginfod", hw_check_debuginfod, false},
     {"debug files", hw_check_debug_files, false},
     {"allocators", hw_check_allocators, false},

@@ -8,11 +8,15 @@
  * child ends, and the byte is written back.
  * attach busy THREADS: threads allocate without a pause and check everything that they can see: contents, errno, vector
  * registers, results of calls that wait. Others fork, open libraries, jump out of signal handlers, start threads. Ends
- * with exit code 0, or the number of the first thing that was wrong, when it has read a byte. */
+ * with exit code 0, or the number of the first thing that was wrong, when it has read a byte.
+ * attach filter KIND …: one of the others, with a filter of system calls (filters.c).
+ * attach thread KIND: as count, and one of its threads has a filter. attach strict: may only read, write and end. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -22,9 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "filters.h"
 
 /* ---- counting ---- */
 
@@ -267,9 +274,51 @@ static int be_busy(int count_of_threads)
     return wrong;
 }
 
+/* ---- filters ---- */
+
+static sem_t filtered;
+
+static void *be_filtered(void *kind)
+{
+    const bool set = set_filters(kind);
+    sem_post(&filtered);
+    if (set)
+        pause();
+    _exit(96);
+}
+
+static int have_filtered_thread(char *kind)
+{
+    pthread_t thread;
+    if (sem_init(&filtered, 0, 0) != 0 || pthread_create(&thread, NULL, be_filtered, kind) != 0)
+        return 96;
+    sem_wait(&filtered);
+    return count();
+}
+
+static int be_strict(void)
+{
+    char byte = 'r';
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0 && write(1, &byte, 1) == 1)
+        while (read(0, &byte, 1) == 1)
+            ;
+    syscall(SYS_exit, 0);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only a parent may trace */
+    if (argc == 2 && strcmp(argv[1], "strict") == 0)
+        return be_strict();
+    if (argc == 3 && strcmp(argv[1], "thread") == 0)
+        return have_filtered_thread(argv[2]);
+    if (argc > 3 && strcmp(argv[1], "filter") == 0) {
+        if (!set_filters(argv[2]))
+            return 96;
+        argc -= 2;
+        argv += 2;
+    }
     if (argc == 2 && strcmp(argv[1], "arrays") == 0)
         return repeat(arrays_once);
     if (argc == 2 && strcmp(argv[1], "family") == 0)

@@ -2,6 +2,7 @@
  *
  * The executable's own malloc comes first in the search order, and calls to it are bound at link time: no preloaded
  * library sees them. Its functions are redirected to the hooks instead, where they stand. */
+#include "base/sanitizers.h"
 #include "profile/attach.h"
 #include "runtime/access/access.h"
 #include "runtime/allocator/places.h"
@@ -67,10 +68,8 @@ void hw_static_hooks(void)
     size_t size;
     if (!of_executable("malloc", &size))
         return;
-    static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init",
-                                             "__memprof_init"};
-    for (size_t i = 0; i < sizeof sanitizers / sizeof *sanitizers; i++)
-        if (of_executable(sanitizers[i], &size)) { /* the runtime has some of them, too */
+    for (size_t i = 0; i < HW_SANITIZERS; i++)
+        if (of_executable(hw_sanitizers[i].function, &size)) {
             say_not_hooked("malloc", "it belongs to a sanitizer that is built into the program");
             return;
         }
