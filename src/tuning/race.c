@@ -1,0 +1,286 @@
+/* race.c - see race.h. */
+#include "tuning/race.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SELECTION     0.6 /* part of the budget */
+#define STAGES_MOST   8
+#define ROUNDS_LEAST  6  /* without which nothing is confirmed */
+#define CONFIRM_FIRST 10 /* rounds before the first look */
+#define LOOKS_MOST    3
+#define NO_GAIN_FROM  0.998 /* the best one's estimate from which it is not worth to be confirmed */
+
+/* Rounds of each stage, where the budget is large enough. */
+static const size_t stage_rounds[STAGES_MOST] = {2, 3, 4, 6, 8, 10, 12, 12};
+
+struct racing {
+    struct hw_race *race;
+    const struct hw_race_source *source;
+    struct hw_error *error;
+    size_t of[HW_RACE_MOST], count; /* those in the race, without the plain one */
+};
+
+static double spent_s(const struct racing *racing)
+{
+    return racing->source->now_s(racing->source->closure) - racing->race->begin_s;
+}
+
+static void exclude(struct racing *racing, size_t index, const char *problem)
+{
+    struct hw_entrant *entrant = &racing->race->of[index];
+    size_t kept = 0;
+    entrant->state = HW_RACE_EXCLUDED;
+    memcpy(entrant->problem, problem, sizeof entrant->problem);
+    for (size_t i = 0; i < racing->count; i++)
+        if (racing->of[i] != index)
+            racing->of[kept++] = racing->of[i];
+    racing->count = kept;
+}
+
+/* Notes the pair of the round's plain trial and that of INDEX. */
+static void note_pair(struct hw_entrant *entrant, const struct hw_race_trial *plain, const struct hw_race_trial *trial,
+                      bool deciding)
+{
+    struct hw_pairs *pairs = deciding ? &entrant->confirmation : &entrant->selection;
+    if (pairs->count == HW_PAIRS_MOST)
+        return;
+    (deciding ? entrant->base_again : entrant->base)[pairs->count] = plain->score;
+    (deciding ? entrant->score_again : entrant->score)[pairs->count] = trial->score;
+    hw_pairs_add(pairs, &plain->cost, &trial->cost);
+}
+
+/* One round: the plain configuration and all in the race, in an order drawn by lot. A round counts only as a whole. */
+static bool run_round(struct racing *racing, struct hw_race_trial *trials, bool deciding)
+{
+    struct hw_race *race = racing->race;
+    size_t order[HW_RACE_MOST], indices[HW_RACE_MOST];
+    const size_t count = racing->count + 1;
+    indices[0] = HW_RACE_PLAIN;
+    memcpy(indices + 1, racing->of, racing->count * sizeof *indices);
+    hw_random_order(&race->random, order, count);
+    for (size_t i = 0; i < count; i++) {
+        const size_t index = indices[order[i]];
+        struct hw_race_trial *trial = &trials[index];
+        memset(trial, 0, sizeof *trial);
+        if (!racing->source->run(racing->source->closure, index, trial, racing->error))
+            return false;
+        race->trials++;
+        if (index == HW_RACE_PLAIN && trial->problem[0]) {
+            hw_error_set(racing->error, "the program as it is does not do the same each time: %s", trial->problem);
+            return false;
+        }
+    }
+    for (size_t i = 1; i < count; i++) {
+        const size_t index = indices[i];
+        if (trials[index].problem[0])
+            exclude(racing, index, trials[index].problem);
+        else
+            note_pair(&race->of[index], &trials[HW_RACE_PLAIN], &trials[index], deciding);
+    }
+    race->trial_s = spent_s(racing) / (double)race->trials;
+    return true;
+}
+
+static bool run_rounds(struct racing *racing, size_t rounds, bool deciding, const char *what)
+{
+    static struct hw_race_trial trials[HW_RACE_MOST];
+    for (size_t round = 0; round < rounds && racing->count > 0; round++) {
+        if (racing->source->progress)
+            racing->source->progress(racing->source->closure, what, round, rounds, racing->count);
+        if (!run_round(racing, trials, deciding))
+            return false;
+    }
+    return true;
+}
+
+/* ---- selection ---- */
+
+static const struct hw_race *sorted_race;
+
+static int by_selection(const void *a, const void *b)
+{
+    const size_t one = *(const size_t *)a, other = *(const size_t *)b;
+    const double x = sorted_race->of[one].selected.value, y = sorted_race->of[other].selected.value;
+    return x != y ? (x > y) - (x < y) : (one > other) - (one < other);
+}
+
+/* Those in the race, best first; at most MOST stay, and none that is far worse than the plain one. */
+static void keep_best(struct racing *racing, size_t most, size_t stage)
+{
+    struct hw_race *race = racing->race;
+    for (size_t i = 0; i < racing->count; i++) {
+        struct hw_entrant *entrant = &race->of[racing->of[i]];
+        entrant->selected = hw_ratio_of_pairs(entrant->base, entrant->score, entrant->selection.count, HW_CONFIDENCE);
+    }
+    sorted_race = race;
+    qsort(racing->of, racing->count, sizeof *racing->of, by_selection);
+    size_t kept = racing->count < most ? racing->count : most;
+    while (kept > 1 && race->of[racing->of[kept - 1]].selected.value > HW_RACE_FAR)
+        kept--;
+    for (size_t i = kept; i < racing->count; i++) {
+        race->of[racing->of[i]].state = HW_RACE_LEFT;
+        race->of[racing->of[i]].stage = stage;
+    }
+    racing->count = kept;
+}
+
+static size_t stages_for(size_t count)
+{
+    size_t stages = 0;
+    for (; count > HW_RACE_FINAL; count = (count + 1) / 2)
+        stages++;
+    return stages ? stages : 1;
+}
+
+/* How many rounds of RACING and the plain one SECONDS are enough for. */
+static size_t rounds_for(const struct racing *racing, double seconds)
+{
+    const double round = (double)(racing->count + 1) * racing->race->trial_s;
+    const double rounds = round > 0 ? seconds / round : HW_PAIRS_MOST;
+    return rounds >= HW_PAIRS_MOST ? HW_PAIRS_MOST : rounds >= 1 ? (size_t)rounds : 0;
+}
+
+static bool select_finalists(struct racing *racing)
+{
+    struct hw_race *race = racing->race;
+    const size_t stages = stages_for(racing->count);
+    for (size_t stage = 1; racing->count > 0; stage++) {
+        const size_t left = stages_for(racing->count);
+        const double seconds = (race->budget_s * SELECTION - spent_s(racing)) / (double)left;
+        size_t rounds = rounds_for(racing, seconds);
+        const size_t usual = stage_rounds[stage - 1 < STAGES_MOST ? stage - 1 : STAGES_MOST - 1];
+        rounds = rounds > usual ? usual : rounds;
+        const bool out_of_time = rounds == 0 && race->trials > 1;
+        if (!out_of_time && !run_rounds(racing, rounds ? rounds : 1, false, "selecting"))
+            return false;
+        const bool last = stage >= stages || racing->count <= HW_RACE_FINAL || out_of_time;
+        keep_best(racing, last ? HW_RACE_FINAL : (racing->count + 1) / 2, stage);
+        if (last)
+            return true;
+    }
+    return true;
+}
+
+/* ---- the rounds that decide ---- */
+
+/* The numbers of rounds after which LOOKS of them are judged. */
+static size_t looks_of(size_t rounds, size_t looks[LOOKS_MOST])
+{
+    size_t count = 0;
+    if (rounds > HW_RACE_CONFIRM)
+        rounds = HW_RACE_CONFIRM;
+    for (size_t at = CONFIRM_FIRST; at * 2 <= rounds && count < LOOKS_MOST - 1; at *= 2)
+        looks[count++] = at;
+    looks[count++] = rounds;
+    return count;
+}
+
+/* Judges the deciding rounds so far. True: every finalist is decided. */
+static bool judge(struct racing *racing, double confidence)
+{
+    struct hw_race *race = racing->race;
+    bool decided = true;
+    for (size_t i = 0; i < race->finalist_count && race->winner == HW_RACE_PLAIN; i++) {
+        struct hw_entrant *entrant = &race->of[race->finalists[i]];
+        if (entrant->state == HW_RACE_EXCLUDED)
+            continue;
+        entrant->confirmed =
+            hw_ratio_of_pairs(entrant->base_again, entrant->score_again, entrant->confirmation.count, confidence);
+        const struct hw_ratio *ratio = &entrant->confirmed;
+        if (decided && ratio->known && ratio->high < 1 && ratio->value <= HW_RACE_EFFECT)
+            race->winner = race->finalists[i]; /* all before it are no winners */
+        else
+            decided &= ratio->known && ratio->low > HW_RACE_EFFECT;
+    }
+    return decided;
+}
+
+/* Finalists that are far from each other in the selection need no second. */
+static bool confirm(struct racing *racing)
+{
+    struct hw_race *race = racing->race;
+    size_t looks[LOOKS_MOST], done = 0;
+    const double seconds = race->budget_s - spent_s(racing);
+    size_t rounds = rounds_for(racing, seconds);
+    if (rounds < CONFIRM_FIRST && racing->count > 1) {
+        keep_best(racing, 1, stages_for(race->count) + 1);
+        rounds = rounds_for(racing, seconds);
+    }
+    memcpy(race->finalists, racing->of, racing->count * sizeof *racing->of);
+    race->finalist_count = racing->count;
+    if (rounds < ROUNDS_LEAST) {
+        race->end = HW_RACE_NO_TIME;
+        return true;
+    }
+    const size_t count = looks_of(rounds, looks);
+    const double confidence = 1 - (1 - HW_CONFIDENCE) / (double)(count * race->finalist_count);
+    if (hw_pairs_least(confidence) > looks[count - 1]) {
+        race->end = HW_RACE_NO_TIME;
+        return true;
+    }
+    race->end = HW_RACE_NO_GAIN;
+    for (size_t look = 0; look < count && racing->count > 0; look++) {
+        if (!run_rounds(racing, looks[look] - done, true, "confirming"))
+            return false;
+        done = looks[look];
+        if (judge(racing, confidence))
+            break;
+    }
+    if (race->winner != HW_RACE_PLAIN)
+        race->end = HW_RACE_WINNER;
+    else if (racing->count == 0)
+        race->end = HW_RACE_NONE;
+    return true;
+}
+
+bool hw_race_run(struct hw_race *race, const struct hw_race_source *source, struct hw_error *error)
+{
+    struct racing racing = {.race = race, .source = source, .error = error};
+    race->end = HW_RACE_UNFINISHED;
+    race->of = calloc(race->count, sizeof *race->of);
+    if (!race->of) {
+        hw_error_set(error, "not enough memory");
+        return false;
+    }
+    for (size_t i = 1; i < race->count; i++)
+        racing.of[racing.count++] = i;
+    race->begin_s = source->now_s(source->closure);
+    struct hw_race_trial first = {.score = 0}; /* it says how long a trial takes, and fills caches */
+    if (!source->run(source->closure, HW_RACE_PLAIN, &first, error))
+        return false;
+    race->trials++;
+    race->trial_s = spent_s(&racing);
+    if (first.problem[0]) {
+        hw_error_set(error, "the program as it is fails: %s", first.problem);
+        return false;
+    }
+    if (!select_finalists(&racing))
+        return false;
+    if (racing.count == 0) {
+        race->end = HW_RACE_NONE;
+        return true;
+    }
+    if (race->of[racing.of[0]].selected.value > NO_GAIN_FROM) {
+        race->end = HW_RACE_NO_GAIN;
+        return true;
+    }
+    if (confirm(&racing))
+        return true;
+    race->end = HW_RACE_UNFINISHED;
+    race->winner = HW_RACE_PLAIN;
+    return false;
+}
+
+void hw_race_free(struct hw_race *race)
+{
+    free(race->of);
+    race->of = NULL;
+}
+
+struct hw_ratio hw_race_ratio(const struct hw_entrant *entrant, enum hw_metric metric)
+{
+    const struct hw_pairs *pairs = entrant->confirmation.count ? &entrant->confirmation : &entrant->selection;
+    return hw_pairs_change(pairs, metric, 0).ratio;
+}

@@ -1,0 +1,208 @@
+/* test_race.c - the search for the best configuration, on simulated machines: what is better is found, and noise wins
+ * no race. */
+#include <stdio.h>
+#include <string.h>
+
+#include "noise.h"
+#include "support/check.h"
+#include "tuning/race.h"
+
+#define COUNT 24
+
+struct machine {
+    struct noise noise;
+    double ratio[COUNT]; /* of the time, to the plain configuration */
+    double memory[COUNT];
+    const char *problem[COUNT];
+    double calm; /* 0: without noise; 1: as it is */
+    double now_s;
+    size_t runs[COUNT];
+    size_t most; /* then the race is interrupted; 0: never */
+};
+
+static bool run(void *closure, size_t index, struct hw_race_trial *trial, struct hw_error *error)
+{
+    struct machine *machine = closure;
+    size_t all = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        all += machine->runs[i];
+    if (machine->most && all == machine->most) {
+        hw_error_set(error, "interrupted");
+        return false;
+    }
+    machine->runs[index]++;
+    trial->cost.wall_s = exp(machine->calm * log(noise_next(&machine->noise))) * machine->ratio[index];
+    trial->cost.peak_rss_bytes = (uint64_t)(1e8 * machine->memory[index]);
+    trial->score = trial->cost.wall_s;
+    machine->now_s += trial->cost.wall_s;
+    if (machine->problem[index])
+        snprintf(trial->problem, sizeof trial->problem, "%s", machine->problem[index]);
+    return true;
+}
+
+static double now(void *closure)
+{
+    return ((struct machine *)closure)->now_s;
+}
+
+static struct machine machine_of(uint64_t seed)
+{
+    struct machine machine = {.noise = {.random = seed}, .calm = 1};
+    for (size_t i = 0; i < COUNT; i++)
+        machine.ratio[i] = machine.memory[i] = 1;
+    return machine;
+}
+
+static bool raced(struct hw_race *race, struct machine *machine, double budget_s)
+{
+    const struct hw_race_source source = {.closure = machine, .run = run, .now_s = now};
+    struct hw_error error = {""};
+    *race = (struct hw_race){.budget_s = budget_s, .random = machine->noise.random + 1, .count = COUNT};
+    return hw_race_run(race, &source, &error);
+}
+
+/* Nothing helps: at most 5 % of races have a winner. */
+static void test_noise_wins_no_race(void **state)
+{
+    size_t winners = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct machine machine = machine_of(seed);
+        struct hw_race race;
+        assert_true(raced(&race, &machine, 600));
+        winners += race.winner != HW_RACE_PLAIN;
+        assert_int_equal(race.end == HW_RACE_WINNER, race.winner != HW_RACE_PLAIN);
+        hw_race_free(&race);
+    }
+    if (winners > 10)
+        fail_msg("%zu of 200 races had a winner", winners);
+}
+
+/* One of 23 needs 0.8 times the time: it is found, and what is said of the gain is true. */
+static void test_the_best_is_found(void **state)
+{
+    size_t right = 0, wrong = 0, covered = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct machine machine = machine_of(1000 + seed);
+        struct hw_race race;
+        machine.ratio[7] = 0.8;
+        machine.ratio[8] = 1.3;
+        assert_true(raced(&race, &machine, 600));
+        if (race.winner == 7) {
+            const struct hw_ratio *gain = &race.of[7].confirmed;
+            right++;
+            covered += gain->low <= 0.8 && gain->high >= 0.8;
+        } else {
+            wrong += race.winner != HW_RACE_PLAIN;
+        }
+        hw_race_free(&race);
+    }
+    if (right < 160 || wrong > 10 || covered < right * 95 / 100)
+        fail_msg("found %zu of 200 times, %zu times another one, %zu true intervals", right, wrong, covered);
+}
+
+static void test_without_noise(void **state)
+{
+    struct machine machine = machine_of(1);
+    struct hw_race race;
+    machine.calm = 0;
+    machine.ratio[3] = 0.95;
+    machine.ratio[5] = 0.9;
+    machine.ratio[9] = 2;
+    assert_true(raced(&race, &machine, 600));
+    assert_int_equal(race.end, HW_RACE_WINNER);
+    assert_int_equal(race.winner, 5);
+    assert_true(fabs(race.of[5].confirmed.value - 0.9) < 1e-9);
+    assert_int_equal(race.of[9].state, HW_RACE_LEFT);
+    assert_int_equal(race.of[9].stage, 1);
+    assert_true(machine.runs[9] < machine.runs[5]);
+    assert_true(hw_race_ratio(&race.of[5], HW_METRIC_WALL).value < 0.91);
+    hw_race_free(&race);
+    machine = machine_of(1); /* a difference that is not worth it */
+    machine.calm = 0;
+    machine.ratio[3] = 0.995;
+    assert_true(raced(&race, &machine, 600));
+    assert_int_equal(race.end, HW_RACE_NO_GAIN);
+    hw_race_free(&race);
+}
+
+static void test_what_fails_is_excluded(void **state)
+{
+    struct machine machine = machine_of(1);
+    struct hw_race race;
+    machine.calm = 0;
+    machine.ratio[2] = 0.5;
+    machine.problem[2] = "it exited with code 3";
+    machine.ratio[4] = 0.8;
+    assert_true(raced(&race, &machine, 600));
+    assert_int_equal(race.winner, 4);
+    assert_int_equal(race.of[2].state, HW_RACE_EXCLUDED);
+    assert_string_equal(race.of[2].problem, "it exited with code 3");
+    assert_int_equal(machine.runs[2], 1 + (machine.runs[2] > 1));
+    hw_race_free(&race);
+    for (size_t i = 1; i < COUNT; i++)
+        machine.problem[i] = "broken";
+    assert_true(raced(&race, &machine, 600));
+    assert_int_equal(race.end, HW_RACE_NONE);
+    hw_race_free(&race);
+    machine.problem[HW_RACE_PLAIN] = "broken";
+    assert_false(raced(&race, &machine, 600));
+    hw_race_free(&race);
+}
+
+/* Whatever the budget, it is kept, but for the least that is needed, and what is too little is said. */
+static void test_budgets(void **state)
+{
+    static const double budgets[] = {0.001, 5, 30, 60, 120, 300, 1000};
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        struct machine machine = machine_of(5);
+        struct hw_race race;
+        machine.calm = 0;
+        machine.ratio[6] = 0.7;
+        assert_true(raced(&race, &machine, budgets[i]));
+        assert_true(machine.now_s < budgets[i] + 2 * COUNT);
+        if (race.end == HW_RACE_WINNER)
+            assert_int_equal(race.winner, 6);
+        else
+            assert_int_equal(race.end, HW_RACE_NO_TIME);
+        assert_int_equal(race.end, budgets[i] < 50 ? HW_RACE_NO_TIME : HW_RACE_WINNER);
+        hw_race_free(&race);
+    }
+}
+
+/* Interrupted after any number of trials: no winner, and what is known is there. */
+static void test_interrupted(void **state)
+{
+    for (size_t most = 1; most < 300; most += 7) {
+        struct machine machine = machine_of(6);
+        struct hw_race race;
+        machine.calm = 0;
+        machine.ratio[6] = 0.7;
+        machine.most = most;
+        if (!raced(&race, &machine, 600)) {
+            assert_int_equal(race.end, HW_RACE_UNFINISHED);
+            assert_int_equal(race.winner, HW_RACE_PLAIN);
+            assert_int_equal(race.trials, most);
+        }
+        if (most > 2 * COUNT)
+            assert_true(hw_race_ratio(&race.of[6], HW_METRIC_WALL).value > 0);
+        hw_race_free(&race);
+    }
+}
+
+/* The same trials make the same race: what was recorded can be continued. */
+static void test_repeatable(void **state)
+{
+    struct machine one = machine_of(9), other = machine_of(9);
+    struct hw_race first, second;
+    assert_true(raced(&first, &one, 300));
+    assert_true(raced(&second, &other, 300));
+    assert_memory_equal(one.runs, other.runs, sizeof one.runs);
+    assert_int_equal(first.winner, second.winner);
+    assert_int_equal(first.trials, second.trials);
+    hw_race_free(&first);
+    hw_race_free(&second);
+}
+
+TEST_LIST(cmocka_unit_test(test_noise_wins_no_race), cmocka_unit_test(test_the_best_is_found),
+          cmocka_unit_test(test_without_noise), cmocka_unit_test(test_what_fails_is_excluded),
+          cmocka_unit_test(test_budgets), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_repeatable))
