@@ -40,6 +40,7 @@ int hw_verb_top(int argc, char **argv);
 int hw_verb_allocators(int argc, char **argv);
 int hw_verb_compare(int argc, char **argv);
 int hw_verb_run(int argc, char **argv);
+int hw_verb_tune(int argc, char **argv);
 int hw_verb_doctor(int argc, char **argv);
 int hw_verb_cc(int argc, char **argv); /* cc and c++ */
 

@@ -2,14 +2,14 @@
 #include "cli/compare.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/pairs_report.h"
 #include "report/text/human.h"
 
-#define TEXT 64
+#define TEXT HW_CHANGE_TEXT
 
 bool hw_ab_worse(const struct hw_ab *ab)
 {
@@ -22,28 +22,6 @@ bool hw_ab_worse(const struct hw_ab *ab)
 }
 
 /* ---- text ---- */
-
-static const char *amount(char *buffer, double value, enum hw_metric_unit unit)
-{
-    if (!(value > 0))
-        snprintf(buffer, TEXT, "-");
-    else if (unit == HW_UNIT_SECONDS)
-        snprintf(buffer, TEXT, value < 1 ? "%.1f ms" : "%.3f s", value < 1 ? value * 1e3 : value);
-    else
-        snprintf(buffer, TEXT, "%s",
-                 unit == HW_UNIT_BYTES ? HW_BYTES((uint64_t)llround(value)) : HW_MANY((uint64_t)llround(value)));
-    return buffer;
-}
-
-/* "+4.4 %", "5.2 times" */
-static const char *change_of(char *buffer, double ratio)
-{
-    if (ratio >= 3)
-        snprintf(buffer, TEXT, "%.1f times", ratio);
-    else
-        snprintf(buffer, TEXT, "%+.1f %%", fabs(ratio - 1) < 0.0005 ? 0.0 : 100 * (ratio - 1));
-    return buffer;
-}
 
 static void print_command(const struct hw_ab *ab, int side)
 {
@@ -61,28 +39,10 @@ static void print_command(const struct hw_ab *ab, int side)
     putchar('\n');
 }
 
-static void print_row(const struct hw_ab *ab, enum hw_metric metric)
-{
-    static const char *const verdicts[] = {"", "no difference", "better", "worse"};
-    const struct hw_metric_kind *kind = &hw_metric_kinds[metric];
-    const struct hw_change change = hw_pairs_change(&ab->pairs, metric, ab->tolerance);
-    char a[TEXT], b[TEXT], value[TEXT] = "-", low[TEXT], high[TEXT], range[3 * TEXT] = "";
-    if (change.ratio.value > 0)
-        change_of(value, change.ratio.value);
-    if (change.ratio.known)
-        snprintf(range, sizeof range, "(%s to %s)", change_of(low, change.ratio.low),
-                 change_of(high, change.ratio.high));
-    printf("  %-11s %11s %11s %9s", kind->title, amount(a, change.a, kind->unit), amount(b, change.b, kind->unit),
-           value);
-    if (change.ratio.known)
-        printf("  %-21s %s", range, verdicts[change.verdict]);
-    putchar('\n');
-}
-
 static void print_worse(const struct hw_metric_kind *kind, const struct hw_change *change, double tolerance)
 {
     char low[TEXT];
-    change_of(low, change->ratio.low);
+    hw_change_text(low, change->ratio.low);
     printf("B is worse in %s: %s at least, %s the tolerance of %g %%.\n", kind->title, low,
            change->beyond ? "more than" : "which is not surely beyond", 100 * tolerance);
 }
@@ -102,10 +62,10 @@ static void print_judgement(const struct hw_ab *ab, enum hw_metric metric)
         break;
     case HW_CHANGE_NONE:
         printf("No difference beyond the noise in %s: it lies between %s and %s.\n", kind->title,
-               change_of(low, change.ratio.low), change_of(high, change.ratio.high));
+               hw_change_text(low, change.ratio.low), hw_change_text(high, change.ratio.high));
         break;
     case HW_CHANGE_BETTER:
-        printf("B is better in %s: %s at least.\n", kind->title, change_of(high, change.ratio.high));
+        printf("B is better in %s: %s at least.\n", kind->title, hw_change_text(high, change.ratio.high));
         break;
     case HW_CHANGE_WORSE:
         print_worse(kind, &change, ab->tolerance);
@@ -137,9 +97,10 @@ void hw_ab_print(const struct hw_ab *ab)
     for (int side = 0; side < HW_SIDES; side++)
         print_command(ab, side);
     if (count > 0) {
-        printf("\n  %-11s %11s %11s %9s  %s\n", "median", "A", "B", "change", "95 % interval");
+        putchar('\n');
+        hw_pairs_print_head("A", "B");
         for (int metric = 0; metric < HW_METRICS; metric++)
-            print_row(ab, (enum hw_metric)metric);
+            hw_pairs_print_row(&ab->pairs, (enum hw_metric)metric);
         const double wall = hw_median(ab->pairs.a[HW_METRIC_WALL], count);
         putchar('\n');
         for (int metric = 0; metric < HW_METRICS; metric++)
@@ -154,22 +115,11 @@ void hw_ab_print(const struct hw_ab *ab)
 
 /* ---- JSON ---- */
 
-static json_t *json_text(const char *text)
-{
-    json_t *string = json_string(text);
-    return string ? string : json_string("(not UTF-8)");
-}
-
-static json_t *json_known(double value)
-{
-    return value > 0 ? json_real(value) : json_null();
-}
-
 static json_t *json_values(const double *values, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, json_known(values[i]));
+        json_array_append_new(array, hw_known_json(values[i]));
     return array;
 }
 
@@ -178,9 +128,9 @@ static json_t *json_side(const struct hw_ab *ab, int side)
     const struct hw_ab_side *one = &ab->side[side];
     json_t *object = json_object(), *command = json_array();
     for (size_t i = 0; one->command[i]; i++)
-        json_array_append_new(command, json_text(one->command[i]));
+        json_array_append_new(command, hw_text_json(one->command[i]));
     json_object_set_new(object, "command", command);
-    json_object_set_new(object, "config", one->config ? json_text(one->config) : json_null());
+    json_object_set_new(object, "config", one->config ? hw_text_json(one->config) : json_null());
     json_object_set_new(object, "exit",
                         one->first.cost.timed_out
                             ? json_pack("{s:b}", "timed_out", 1)
@@ -197,9 +147,9 @@ static json_t *json_metric(const struct hw_ab *ab, enum hw_metric metric)
     const struct hw_change change = hw_pairs_change(&ab->pairs, metric, ab->tolerance);
     json_t *object = json_object();
     json_object_set_new(object, "name", json_string(hw_metric_kinds[metric].key));
-    json_object_set_new(object, "a", json_known(change.a));
-    json_object_set_new(object, "b", json_known(change.b));
-    json_object_set_new(object, "ratio", json_known(change.ratio.value));
+    json_object_set_new(object, "a", hw_known_json(change.a));
+    json_object_set_new(object, "b", hw_known_json(change.b));
+    json_object_set_new(object, "ratio", hw_known_json(change.ratio.value));
     json_object_set_new(object, "low", change.ratio.known ? json_real(change.ratio.low) : json_null());
     json_object_set_new(object, "high", change.ratio.known ? json_real(change.ratio.high) : json_null());
     json_object_set_new(object, "verdict", json_string(verdicts[change.verdict]));
@@ -223,7 +173,7 @@ bool hw_ab_print_json(const struct hw_ab *ab)
         ab->output_kept && !ab->failure[0] && !ab->side[HW_SIDE_A].unsteady && !ab->side[HW_SIDE_B].unsteady;
     json_object_set_new(object, "metrics", metrics);
     json_object_set_new(object, "same_output", compared ? json_boolean(!ab->output_differs) : json_null());
-    json_object_set_new(object, "failure", ab->failure[0] ? json_text(ab->failure) : json_null());
+    json_object_set_new(object, "failure", ab->failure[0] ? hw_text_json(ab->failure) : json_null());
     json_object_set_new(object, "worse", json_boolean(hw_ab_worse(ab)));
     const bool fine = object && json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0;
     if (fine)

@@ -32,6 +32,7 @@ const struct hw_verb hw_verbs[] = {
     {"stop", hw_verb_stop, "stop counting, until the next start"},
     {"top", hw_verb_top, "show the heap of a recorded process while it runs"},
     {"allocators", hw_verb_allocators, "run a program under every installed allocator and compare them"},
+    {"tune", hw_verb_tune, "find the allocator and the settings that are best for a program"},
     {"compare", hw_verb_compare, "run two commands in turn: is one slower, or larger?"},
     {"run", hw_verb_run, "run a program with an allocator and settings from a file"},
     {"doctor", hw_verb_doctor, "show what works on this machine and what does not, and why"},

@@ -54,6 +54,7 @@ static const struct {
     {"record", "--contents", "fill"},
     {"record", "--valgrind-requests", "answer"},
     {"compare", "--for", "time memory both"},
+    {"tune", "--for", "time memory both"},
     {"export", "--format", formats},
     {"export", "--value", measures},
     {"export", "--version", "3 4 5"},

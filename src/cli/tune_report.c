@@ -1,0 +1,250 @@
+/* tune_report.c - the result of heapwise tune as text and JSON. */
+#include "cli/tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/pairs_report.h"
+
+#define SHOWN_MOST 10 /* lines of a list */
+
+static const char *label_of(const struct hw_tuned *tuned, size_t index)
+{
+    static char label[HW_CONFIGURATION_LABEL + HW_SETTING_TEXT];
+    const struct hw_configuration *configuration = &tuned->plan.candidates.of[index];
+    char text[HW_CONFIGURATION_LABEL];
+    hw_configuration_label(configuration, text, sizeof text);
+    const bool own = strcmp(configuration->allocator, HW_CONFIGURATION_OWN) == 0;
+    snprintf(label, sizeof label, "%s%s%s", own && tuned->present[0] && configuration->count ? tuned->present : "",
+             own && tuned->present[0] && configuration->count ? ": " : "", text);
+    return label;
+}
+
+/* ---- time against memory ---- */
+
+/* Surely better than the program as it is in time or memory, by its selection. */
+static bool is_better(const struct hw_entrant *entrant)
+{
+    return entrant->state != HW_RACE_EXCLUDED &&
+           (hw_pairs_change(&entrant->selection, HW_METRIC_WALL, 0).verdict == HW_CHANGE_BETTER ||
+            hw_pairs_change(&entrant->selection, HW_METRIC_RSS, 0).verdict == HW_CHANGE_BETTER);
+}
+
+static bool dominates(const struct hw_entrant *one, const struct hw_entrant *other)
+{
+    const double time = hw_race_ratio(one, HW_METRIC_WALL).value, memory = hw_race_ratio(one, HW_METRIC_RSS).value;
+    const double other_time = hw_race_ratio(other, HW_METRIC_WALL).value;
+    const double other_memory = hw_race_ratio(other, HW_METRIC_RSS).value;
+    return time <= other_time && memory <= other_memory && (time < other_time || memory < other_memory);
+}
+
+/* Of those that are better in something, the ones that no other one beats in both. */
+static bool is_on_front(const struct hw_race *race, size_t index)
+{
+    if (index == HW_RACE_PLAIN || !is_better(&race->of[index]))
+        return false;
+    for (size_t i = 1; i < race->count; i++)
+        if (i != index && is_better(&race->of[i]) && dominates(&race->of[i], &race->of[index]))
+            return false;
+    return true;
+}
+
+/* ---- text ---- */
+
+static void print_front(const struct hw_tuned *tuned)
+{
+    const struct hw_race *race = &tuned->race;
+    size_t shown = 0;
+    char time[HW_CHANGE_TEXT], memory[HW_CHANGE_TEXT];
+    for (size_t i = 1; i < race->count && shown < SHOWN_MOST; i++) {
+        if (!is_on_front(race, i))
+            continue;
+        if (shown++ == 0)
+            printf("\nTime against memory: none of the others is better in both\n"
+                   "   %9s %9s  configuration\n",
+                   "wall time", "peak RSS");
+        const double resident = hw_race_ratio(&race->of[i], HW_METRIC_RSS).value;
+        printf(" %c %9s %9s  %s\n", i == race->winner ? '*' : ' ',
+               hw_change_text(time, hw_race_ratio(&race->of[i], HW_METRIC_WALL).value),
+               resident > 0 ? hw_change_text(memory, resident) : "-", label_of(tuned, i));
+    }
+    if (shown)
+        puts(race->winner ? "  * confirmed; the others are estimates from the selection"
+                          : "  estimates from the selection, not confirmed");
+}
+
+static void print_excluded(const struct hw_tuned *tuned)
+{
+    const struct hw_race *race = &tuned->race;
+    size_t count = 0;
+    for (size_t i = 1; i < race->count; i++)
+        if (race->of[i].state == HW_RACE_EXCLUDED)
+            printf("%s  %s: %s\n", count++ ? "" : "\nExcluded:\n", label_of(tuned, i), race->of[i].problem);
+}
+
+static void print_untried(const struct hw_tuned *tuned)
+{
+    for (size_t i = 0; i < tuned->plan.candidates.untried_count; i++)
+        printf("%s  %s: %s\n", i ? "" : "\nNot tried:\n", tuned->plan.candidates.untried[i].name,
+               tuned->plan.candidates.untried[i].why);
+}
+
+static void print_use(const struct hw_tuned *tuned)
+{
+    const struct hw_configuration *configuration = &tuned->plan.candidates.of[tuned->race.winner];
+    char **variables = hw_configuration_variables(configuration), word[512];
+    bool kernel = false;
+    for (size_t i = 0; i < configuration->count; i++)
+        kernel |= configuration->of[i].setting->way == HW_SETTING_PRCTL;
+    if (tuned->output)
+        printf("\n    heapwise run --config %s -- PROGRAM\n", hw_shell_word(tuned->output, word, sizeof word));
+    else if (!kernel && variables && variables[0])
+        fputs("\n   ", stdout);
+    for (size_t i = 0; !tuned->output && !kernel && variables && variables[i]; i++)
+        printf(" %s", hw_shell_word(variables[i], word, sizeof word));
+    if (!tuned->output)
+        puts(kernel ? "\n    -o tuned.conf writes it to a file for heapwise run --config" : " PROGRAM");
+    hw_configuration_strings_free(variables);
+    puts("\nIt was measured on this machine with this input. Other work, another version of the\n"
+         "allocator or other kernel settings (transparent huge pages) may give another result.");
+}
+
+static void print_winner(const struct hw_tuned *tuned)
+{
+    const struct hw_race *race = &tuned->race;
+    const struct hw_entrant *winner = &race->of[race->winner];
+    char value[HW_CHANGE_TEXT], range[3 * HW_CHANGE_TEXT];
+    printf("Best for %s: %s\n", tuned->plan.goal, label_of(tuned, race->winner));
+    if (strcmp(tuned->plan.goal, "both") == 0)
+        printf("  time and memory together (geometric mean): %s %s\n", hw_change_text(value, winner->confirmed.value),
+               hw_interval_text(range, &winner->confirmed));
+    printf("  confirmed in %zu rounds that had no part in its selection:\n\n", winner->confirmation.count);
+    hw_pairs_print_head("as it is", "best");
+    for (int metric = 0; metric < HW_METRICS; metric++)
+        hw_pairs_print_row(&winner->confirmation, (enum hw_metric)metric);
+    print_use(tuned);
+}
+
+/* The best of the selection, where nothing is confirmed. */
+static void print_closest(const struct hw_tuned *tuned)
+{
+    const struct hw_race *race = &tuned->race;
+    char value[HW_CHANGE_TEXT];
+    size_t best = HW_RACE_PLAIN;
+    for (size_t i = 1; i < race->count; i++)
+        if (race->of[i].state == HW_RACE_IN && race->of[i].selected.value > 0 &&
+            (best == HW_RACE_PLAIN || race->of[i].selected.value < race->of[best].selected.value))
+            best = i;
+    if (best != HW_RACE_PLAIN)
+        printf("The best in the selection: %s, %s in %s, which may be chance.\n", label_of(tuned, best),
+               hw_change_text(value, race->of[best].selected.value),
+               strcmp(tuned->plan.goal, "both") == 0 ? "time and memory together" : tuned->plan.goal);
+}
+
+static void print_end(const struct hw_tuned *tuned)
+{
+    switch (tuned->race.end) {
+    case HW_RACE_WINNER:
+        print_winner(tuned);
+        break;
+    case HW_RACE_NO_GAIN:
+        puts("Keep it as it is: no configuration is better beyond the noise.");
+        break;
+    case HW_RACE_NO_TIME:
+        puts("The budget was too small to confirm anything: give more with --budget.");
+        print_closest(tuned);
+        break;
+    case HW_RACE_NONE:
+        puts("Keep it as it is: no other configuration can be used.");
+        break;
+    case HW_RACE_UNFINISHED:
+        puts("Interrupted: nothing is confirmed.");
+        print_closest(tuned);
+        break;
+    }
+}
+
+void hw_tuned_print(const struct hw_tuned *tuned)
+{
+    char word[256];
+    printf("Tuned for %s:", tuned->plan.goal);
+    for (size_t i = 0; tuned->plan.command[i] && i < 8; i++)
+        printf(" %s", hw_shell_word(tuned->plan.command[i], word, sizeof word));
+    printf("\n%zu configuration%s, %zu runs\n\n", tuned->race.count, tuned->race.count == 1 ? "" : "s",
+           tuned->race.trials);
+    print_end(tuned);
+    print_front(tuned);
+    print_excluded(tuned);
+    print_untried(tuned);
+    if (tuned->profile_note[0])
+        printf("\nAll settings were tried, since there is no profile: %s.\n", tuned->profile_note);
+    if (tuned->unsteady)
+        puts("\nThe program does not print the same each time: its output was not compared.");
+    if (tuned->too_short)
+        puts("\nA run takes less than 20 ms, and most of that is the start of the program. Give it more to do.");
+    if (tuned->input_replaced)
+        puts("\nThe standard input is a terminal: the program was given an empty one.");
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_entrant(const struct hw_tuned *tuned, size_t index)
+{
+    static const char *const states[] = {"finalist", "left", "excluded"};
+    const struct hw_race *race = &tuned->race;
+    const struct hw_entrant *entrant = &race->of[index];
+    json_t *object = json_object(), *variables = json_array();
+    char **strings = hw_configuration_variables(&tuned->plan.candidates.of[index]);
+    char *text = hw_configuration_text(&tuned->plan.candidates.of[index], NULL);
+    for (size_t i = 0; strings && strings[i]; i++)
+        json_array_append_new(variables, hw_text_json(strings[i]));
+    json_object_set_new(object, "configuration", hw_text_json(label_of(tuned, index)));
+    json_object_set_new(object, "file", hw_text_json(text ? text : ""));
+    json_object_set_new(object, "environment", variables);
+    json_object_set_new(object, "state", json_string(index == HW_RACE_PLAIN ? "plain" : states[entrant->state]));
+    json_object_set_new(object, "problem", entrant->problem[0] ? hw_text_json(entrant->problem) : json_null());
+    json_object_set_new(object, "rounds", json_integer((json_int_t)entrant->selection.count));
+    json_object_set_new(object, "deciding_rounds", json_integer((json_int_t)entrant->confirmation.count));
+    json_object_set_new(object, "selected", hw_ratio_json(&entrant->selected));
+    json_object_set_new(object, "confirmed", hw_ratio_json(&entrant->confirmed));
+    for (int metric = 0; metric < HW_METRICS; metric++) {
+        const struct hw_ratio ratio = hw_race_ratio(entrant, (enum hw_metric)metric);
+        json_object_set_new(object, hw_metric_kinds[metric].key, hw_ratio_json(&ratio));
+    }
+    json_object_set_new(object, "front", json_boolean(is_on_front(race, index)));
+    hw_configuration_strings_free(strings);
+    free(text);
+    return object;
+}
+
+bool hw_tuned_print_json(const struct hw_tuned *tuned)
+{
+    static const char *const ends[] = {"winner", "no_gain", "no_time", "none", "unfinished"};
+    const struct hw_race *race = &tuned->race;
+    json_t *object = json_object(), *entrants = json_array(), *untried = json_array(), *command = json_array();
+    for (size_t i = 0; tuned->plan.command[i]; i++)
+        json_array_append_new(command, hw_text_json(tuned->plan.command[i]));
+    for (size_t i = 0; i < race->count; i++)
+        json_array_append_new(entrants, json_entrant(tuned, i));
+    for (size_t i = 0; i < tuned->plan.candidates.untried_count; i++)
+        json_array_append_new(untried,
+                              json_pack("{s:o,s:o}", "setting", hw_text_json(tuned->plan.candidates.untried[i].name),
+                                        "why", hw_text_json(tuned->plan.candidates.untried[i].why)));
+    json_object_set_new(object, "command", command);
+    json_object_set_new(object, "for", json_string(tuned->plan.goal));
+    json_object_set_new(object, "result", json_string(ends[race->end]));
+    json_object_set_new(object, "winner",
+                        race->winner == HW_RACE_PLAIN ? json_null() : hw_text_json(label_of(tuned, race->winner)));
+    json_object_set_new(object, "runs", json_integer((json_int_t)race->trials));
+    json_object_set_new(object, "budget_s", json_real(race->budget_s));
+    json_object_set_new(object, "output_compared", json_boolean(!tuned->unsteady));
+    json_object_set_new(object, "configurations", entrants);
+    json_object_set_new(object, "not_tried", untried);
+    const bool fine = object && json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0;
+    if (fine)
+        putchar('\n');
+    json_decref(object);
+    return fine;
+}
