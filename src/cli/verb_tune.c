@@ -31,7 +31,7 @@
 struct command {
     bool json, show, quiet, discard, no_profile;
     uint64_t max_rss, timeout_s;
-    const char *check, *resume, *settings_folder;
+    const char *check, *resume, *settings_folder, *only;
     const char *added[ADDED_MOST + 1];
     size_t added_count;
     char **program;
@@ -66,6 +66,7 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "                             unless CMD exits with 0\n"
                            "      --resume=FILE          keep all runs in FILE; if it exists, continue it\n"
                            "      --allocator=NAME=PATH  also try this allocator, a library to preload\n"
+                           "      --only=NAME            try this allocator and the program's own, no others\n"
                            "      --settings=DIR         also try the settings of DIR/*.conf\n"
                            "      --no-profile           try all settings: no profiled run that excludes some\n"
                            "      --timeout=S            end a run after S seconds\n"
@@ -125,6 +126,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("check", 0, struct command, check),
     HW_OPTION_TEXT("resume", 0, struct command, resume),
     HW_OPTION_CALL("allocator", 0, take_allocator),
+    HW_OPTION_TEXT("only", 0, struct command, only),
     HW_OPTION_TEXT("settings", 0, struct command, settings_folder),
     HW_OPTION_FLAG("no-profile", 0, struct command, no_profile),
     HW_OPTION_NUMBER("timeout", 0, struct command, timeout_s, 1, 7 * 86400),
@@ -315,6 +317,28 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
+/* Leaves those of ALLOCATORS that are ONLY (NULL: all) or that the program uses; *PRESENT is then its new index. */
+static bool keep_only(struct hw_allocators *allocators, const char *only, size_t *present, struct hw_error *error)
+{
+    size_t kept = 0, now = SIZE_MAX;
+    bool found = !only;
+    for (size_t i = 0; i < allocators->count; i++) {
+        const bool named = !only || strcmp(allocators->of[i].name, only) == 0;
+        found |= named;
+        if (i == *present)
+            now = kept;
+        if (named || i == *present)
+            allocators->of[kept++] = allocators->of[i];
+        else
+            hw_preload_free(&allocators->of[i].preload);
+    }
+    allocators->count = kept;
+    *present = now == SIZE_MAX ? kept : now;
+    if (!found)
+        hw_error_set(error, "--only=%s: no such allocator is installed (--allocator=%s=PATH adds it)", only, only);
+    return found;
+}
+
 /* The configurations that are worth a trial. */
 static bool choose_candidates(struct command *command, struct hw_error *error)
 {
@@ -345,6 +369,10 @@ static bool choose_candidates(struct command *command, struct hw_error *error)
     }
     if (!preload)
         present = command->allocators.count;
+    if (!keep_only(&command->allocators, command->only, &present, error)) {
+        hw_profile_free(profile);
+        return false;
+    }
     hw_known_facts_of_run(&facts, profile, &command->plain.cost);
     tuned->present = present < command->allocators.count ? command->allocators.of[present].name : "";
     const bool fine = hw_candidates_make(&tuned->plan.candidates, &command->settings, &command->allocators, present,

@@ -1,0 +1,200 @@
+/* test_tune.c - heapwise tune: settings of known effect are found, configurations that do harm are excluded and named,
+ * and an interrupted search is continued. The settings change memory, not time: a busy machine changes nothing.
+ * tests/unit/tuning has races on simulated times. */
+#include "support/check.h"
+#include "support/recording.h"
+#include "test_config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HARM                                                                                                           \
+    "[extra]\nset = env FAKE_EXTRA\nvalues = 300\ndoes = Maps memory.\n"                                               \
+    "[end]\nset = env FAKE_END\nvalues = crash hang exit print\ndoes = Ends in another way.\n"
+#define NEVER                                                                                                          \
+    "[never]\nset = env FAKE_NEVER\nvalues = 1\ndoes = Nothing.\nwhen = threads > 1000\notherwise = One thread is enough.\n"
+
+static char allocator_option[4300], settings_option[4300];
+static const char *environment[] = {NULL, "LD_PRELOAD", NULL};
+static char cache_variable[4200];
+
+/* A folder with the fake allocator's settings. */
+static void write_settings(const char *name, const char *text)
+{
+    char *folder = join_path(test_directory, name), path[4200], library[4100];
+    snprintf(path, sizeof path, "mkdir -p '%s'", folder);
+    assert_int_equal(system(path), 0);
+    snprintf(path, sizeof path, "%s/fakemalloc.conf", folder);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "[release]\nset = env FAKE_RELEASE\nvalues = 0 1\ndoes = Unmaps what is freed.\n%s", text);
+    fclose(file);
+    snprintf(library, sizeof library, "%s", need_program("libfakemalloc.so"));
+    snprintf(allocator_option, sizeof allocator_option, "--allocator=fakemalloc=%s", library);
+    snprintf(settings_option, sizeof settings_option, "--settings=%s", folder);
+    snprintf(cache_variable, sizeof cache_variable, "XDG_CACHE_HOME=%s", test_directory);
+    environment[0] = cache_variable;
+    free(folder);
+}
+
+#define TUNE "tune", "--for=memory", "--only=fakemalloc", allocator_option, settings_option
+
+static json_t *tuned(const char *const arguments[])
+{
+    struct run_result result = heapwise(arguments, &(struct run_options){.environment = environment, .timeout_s = 500});
+    assert_exit(&result, 0, run_describe(arguments));
+    json_error_t error;
+    json_t *object = json_loads(result.out, 0, &error);
+    if (!object)
+        fail_msg("%s: %s", error.text, result.out);
+    run_result_free(&result);
+    return object;
+}
+
+static const json_t *configuration(const json_t *object, const char *label)
+{
+    return json_entry(object, "configurations", "configuration", label);
+}
+
+static void check_excluded(const json_t *object, const char *label, const char *problem)
+{
+    const json_t *one = configuration(object, label);
+    assert_string_equal(json_text(one, "state"), "excluded");
+    assert_contains(json_text(one, "problem"), problem);
+}
+
+static void test_the_setting_is_found(void **state)
+{
+    write_settings("harm", HARM NEVER);
+    char *file = join_path(test_directory, "tuned.conf"), line[512] = "";
+    const char *const arguments[] = {TUNE,    "--json", "--max-rss=200M", "-o", file, "--", need_program("costs"), "16",
+                                     "twice", NULL};
+    json_t *object = tuned(arguments);
+    if (strcmp(json_text(object, "winner"), "fakemalloc, release 1") != 0)
+        fail_msg("%s", json_dumps(object, JSON_INDENT(1)));
+    assert_string_equal(json_text(object, "result"), "winner");
+    const json_t *winner = configuration(object, "fakemalloc, release 1");
+    const json_t *gain = json_object_get(winner, "confirmed");
+    assert_true(json_real_value(json_object_get(gain, "value")) < 0.8);
+    assert_true(json_real_value(json_object_get(gain, "high")) < 0.9);
+    assert_true(json_number(winner, "deciding_rounds") >= 10);
+    assert_true(json_is_true(json_object_get(winner, "front")));
+    check_excluded(object, "fakemalloc, end crash", "killed by signal 6");
+    check_excluded(object, "fakemalloc, end hang", "it was ended after");
+    check_excluded(object, "fakemalloc, end exit", "exited with code 3 (as it is: it exited with code 0)");
+    check_excluded(object, "fakemalloc, end print", "printed something else (5 bytes; as it is: 0 bytes)");
+    check_excluded(object, "fakemalloc, extra 300", "more than --max-rss");
+    assert_contains(json_text(json_entry(object, "not_tried", "setting", "fakemalloc never"), "why"),
+                    "One thread is enough.");
+    json_decref(object);
+
+    FILE *written = fopen(file, "re"); /* what heapwise compare and run read */
+    assert_non_null(written);
+    bool found = false;
+    while (fgets(line, sizeof line, written))
+        found |= strcmp(line, "release = 1\n") == 0;
+    fclose(written);
+    assert_true(found);
+    free(file);
+}
+
+static void test_text(void **state)
+{
+    write_settings("few", NEVER);
+    const char *const arguments[] = {TUNE, "--", need_program("costs"), "16", "twice", NULL};
+    struct run_result result = heapwise(arguments, &(struct run_options){.environment = environment, .timeout_s = 500});
+    assert_exit(&result, 0, "heapwise tune");
+    assert_contains(result.out, "Best for memory: fakemalloc, release 1\n");
+    assert_contains(result.out, "rounds that had no part in its selection");
+    assert_contains(result.out, "FAKE_RELEASE=1 PROGRAM");
+    assert_contains(result.out, "Not tried:");
+    run_result_free(&result);
+}
+
+/* What fails a check is excluded; here all others fail, too, as the check knows only the program as it is. */
+static void test_check(void **state)
+{
+    write_settings("few", NEVER);
+    const char *const arguments[] = {TUNE,
+                                     "--json",
+                                     "--check=! grep -q fakemalloc",
+                                     "--",
+                                     "sh",
+                                     "-c",
+                                     "echo \"$LD_PRELOAD\"; exec \"$0\" 16 twice",
+                                     need_program("costs"),
+                                     NULL};
+    json_t *object = tuned(arguments);
+    check_excluded(object, "fakemalloc, release 1", "the check of its output exited with code 1");
+    json_decref(object);
+}
+
+static unsigned lines_of(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    unsigned lines = 0;
+    for (int c; file && (c = fgetc(file)) != EOF;)
+        lines += c == '\n';
+    if (file)
+        fclose(file);
+    return lines;
+}
+
+static void test_continued(void **state)
+{
+    write_settings("few", NEVER);
+    char *file = join_path(test_directory, "trials"), option[4300];
+    const char *costs = need_program("costs");
+    snprintf(option, sizeof option, "--resume=%s", file);
+    const char *const first[] = {heapwise_path(), TUNE, "--json", option, "--", costs, "16", "twice", NULL};
+    struct run_process process = run_start(first, &(struct run_options){.environment = environment});
+    for (int tries = 0; lines_of(file) < 20 && tries < 30000; tries++)
+        usleep(10000);
+    kill(process.pid, SIGINT);
+    struct run_result result = run_finish(&process, 60);
+    assert_int_equal(result.code, 128 + SIGINT);
+    assert_contains(result.err, "the same command continues it");
+    assert_contains(result.out, "\"result\": \"unfinished\"");
+    run_result_free(&result);
+    const unsigned lines = lines_of(file);
+    FILE *trials = fopen(file, "ae"); /* a line that was not finished does no harm */
+    assert_non_null(trials);
+    fputs("{\"configuration\": 1, \"clock", trials);
+    fclose(trials);
+    json_t *object = tuned(first + 1);
+    assert_string_equal(json_text(object, "winner"), "fakemalloc, release 1");
+    assert_true(lines_of(file) > lines);
+    const json_int_t runs = json_number(object, "runs");
+    assert_int_equal(lines_of(file), runs + 1);
+    json_decref(object);
+    object = tuned(first + 1); /* once more: nothing is left to run */
+    assert_int_equal(json_number(object, "runs"), runs);
+    assert_int_equal(lines_of(file), runs + 1);
+    json_decref(object);
+    const char *const other[] = {TUNE, option, "--", costs, "8", NULL};
+    assert_refused(other, "of another command, or with other options");
+    const char *const budget[] = {TUNE, option, "--budget=5m", "--", costs, "16", "twice", NULL};
+    assert_refused(budget, "cannot be changed");
+    free(file);
+}
+
+static void test_wrong_usage(void **state)
+{
+    write_settings("few", NEVER);
+    assert_refused((const char *const[]){"tune", NULL}, "which PROGRAM?");
+    assert_refused((const char *const[]){"tune", "--for=speed", "true", NULL}, "time, memory, both");
+    assert_refused((const char *const[]){"tune", "--budget=soon", "true", NULL}, "90s, 10m or 2h");
+    assert_refused((const char *const[]){"tune", "--max-rss=much", "true", NULL}, "512M or 2G");
+    assert_refused((const char *const[]){"tune", "--settings=/not/there", "true", NULL}, "/not/there");
+    assert_refused((const char *const[]){"tune", "--resume=/not/there/at-all", "true", NULL}, "/not/there/at-all");
+    assert_refused((const char *const[]){"tune", "not-there-at-all", NULL}, "not-there-at-all");
+    assert_refused((const char *const[]){"tune", need_program("hello-static"), NULL}, "statically linked");
+    assert_refused((const char *const[]){"tune", "--no-profile", "--only=none", "true", NULL}, "no such allocator");
+    assert_refused((const char *const[]){"tune", "--", "sh", "-c", "kill -ABRT $$", NULL}, "killed by signal 6");
+}
+
+TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_the_setting_is_found),
+               cmocka_unit_test(test_text), cmocka_unit_test(test_check), cmocka_unit_test(test_continued),
+               cmocka_unit_test(test_wrong_usage))
