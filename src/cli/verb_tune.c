@@ -73,7 +73,7 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "      --discard-output       do not keep and compare the output\n"
                            "      --show-output          show on stderr what the runs print\n"
                            "      --json                 one object for a program to read (see docs/json.md)\n"
-                           "  -q, --quiet                print only problems\n"
+                           "  -q, --quiet                no progress\n"
                            "  -h, --help                 this text\n"
                            "\n"
                            "Exits with 0, also if nothing is better, 2 for wrong usage and if PROGRAM cannot\n"
