@@ -9,7 +9,6 @@ struct hw_tuned {
     struct hw_trial_plan plan;
     struct hw_race race;
     const char *output;     /* the file in which the winner is; NULL: none */
-    const char *present;    /* the allocator that the program uses; "": not known */
     bool unsteady;          /* the program does not print the same each time: its output was not compared */
     bool input_replaced;    /* a terminal, by nothing */
     bool too_short;         /* runs are mostly the start of the program */

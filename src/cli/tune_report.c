@@ -10,15 +10,19 @@
 
 #define SHOWN_MOST 10 /* lines of a list */
 
+/* "glibc, hugetlb 1": of settings of the program's own allocator, too. Valid until the next call. */
 static const char *label_of(const struct hw_tuned *tuned, size_t index)
 {
     static char label[HW_CONFIGURATION_LABEL + HW_SETTING_TEXT];
-    const struct hw_configuration *configuration = &tuned->plan.candidates.of[index];
     char text[HW_CONFIGURATION_LABEL];
-    hw_configuration_label(configuration, text, sizeof text);
+    const struct hw_configuration *configuration = &tuned->plan.candidates.of[index];
     const bool own = strcmp(configuration->allocator, HW_CONFIGURATION_OWN) == 0;
-    snprintf(label, sizeof label, "%s%s%s", own && tuned->present[0] && configuration->count ? tuned->present : "",
-             own && tuned->present[0] && configuration->count ? ": " : "", text);
+    const char *settings;
+    hw_configuration_label(configuration, text, sizeof text);
+    if (own && strcmp(configuration->settings, HW_CONFIGURATION_OWN) != 0 && (settings = strchr(text, ',')))
+        snprintf(label, sizeof label, "%s%s", configuration->settings, settings);
+    else
+        snprintf(label, sizeof label, "%s", text);
     return label;
 }
 

@@ -62,8 +62,8 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "  -o, --output=FILE          write the winner to FILE, for heapwise run --config\n"
                            "      --max-rss=N            exclude what needs more memory (512M, 2G)\n"
                            "      --check=CMD            run the shell command CMD after each run, with the\n"
-                           "                             run's output as input: the configuration is excluded\n"
-                           "                             unless CMD exits with 0\n"
+                           "                             run's output as input: a configuration is\n"
+                           "                             excluded unless CMD exits with 0\n"
                            "      --resume=FILE          keep all runs in FILE; if it exists, continue it\n"
                            "      --allocator=NAME=PATH  also try this allocator, a library to preload\n"
                            "      --only=NAME            try this allocator and the program's own, no others\n"
@@ -374,7 +374,6 @@ static bool choose_candidates(struct command *command, struct hw_error *error)
         return false;
     }
     hw_known_facts_of_run(&facts, profile, &command->plain.cost);
-    tuned->present = present < command->allocators.count ? command->allocators.of[present].name : "";
     const bool fine = hw_candidates_make(&tuned->plan.candidates, &command->settings, &command->allocators, present,
                                          preload, &facts, error);
     hw_profile_free(profile);
@@ -488,7 +487,7 @@ static bool print_result(struct command *command, struct hw_error *error)
 int hw_verb_tune(int argc, char **argv)
 {
     static struct command command;
-    command = (struct command){.input.fd = -1, .log.file = -1, .tuned.plan.goal = "time", .tuned.present = ""};
+    command = (struct command){.input.fd = -1, .log.file = -1, .tuned.plan.goal = "time"};
     int code = read_options(&command, argc, argv);
     if (code >= 0)
         return code;
