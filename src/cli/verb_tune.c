@@ -68,7 +68,7 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "      --allocator=NAME=PATH  also try this allocator, a library to preload\n"
                            "      --only=NAME            try this allocator and the program's own, no others\n"
                            "      --settings=DIR         also try the settings of DIR/*.conf\n"
-                           "      --no-profile           try all settings: no profiled run that excludes some\n"
+                           "      --no-profile           try all settings, without a profiled run\n"
                            "      --timeout=S            end a run after S seconds\n"
                            "      --discard-output       do not keep and compare the output\n"
                            "      --show-output          show on stderr what the runs print\n"
