@@ -1,8 +1,10 @@
 /* fakemalloc.c - an allocator with settings of known effect: heapwise tune is to find them. Preloaded.
  *
- * Blocks of 4 KiB and more are mappings of their own. FAKE_RELEASE=1: they are unmapped when they are freed; else they
- * stay. FAKE_EXTRA=N: N MiB are mapped and written to at the start. FAKE_END=crash, hang, exit or print: what its name
- * says, at the start. */
+ * Blocks of 4 KiB and more have pages of their own, in one region that is never used twice; small ones are the C
+ * library's. FAKE_RELEASE=1: the pages of a block that is freed are returned to the system; else they stay.
+ * FAKE_EXTRA=N: N MiB are mapped and written to at the start. FAKE_END=crash, hang, exit or print: what its name says,
+ * at the start. */
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,17 +13,43 @@
 #include <unistd.h>
 
 void *__libc_malloc(size_t size);
+void *__libc_realloc(void *block, size_t size);
 void __libc_free(void *block);
 
-#define OWN  4096u /* a block of this size or more has a mapping */
-#define HEAD 4096u /* of a mapping: its size */
+#define PAGE                                                                                                           \
+    4096u /* blocks of this size or more have their own; of a block's first page the size is all that is used */
+#define REGION ((size_t)512 << 20)
 
+static char *region; /* NULL: not yet mapped */
+static size_t used;
 static int release;
 
-static void write_to(char *bytes, size_t size)
+static char *region_begin(void)
 {
-    for (size_t i = 0; i < size; i += 4096)
-        ((volatile char *)bytes)[i] = 1;
+    char *begin = __atomic_load_n(&region, __ATOMIC_ACQUIRE), *none = NULL;
+    if (begin)
+        return begin;
+    begin = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (begin == MAP_FAILED)
+        return NULL;
+    madvise(begin, REGION, MADV_NOHUGEPAGE);
+    if (__atomic_compare_exchange_n(&region, &none, begin, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return begin;
+    munmap(begin, REGION);
+    return none;
+}
+
+static int is_own(const void *block)
+{
+    const char *begin = __atomic_load_n(&region, __ATOMIC_ACQUIRE);
+    return begin && (const char *)block >= begin && (const char *)block < begin + REGION;
+}
+
+static size_t size_of(const void *block)
+{
+    size_t size;
+    memcpy(&size, (const char *)block - PAGE, sizeof size);
+    return size;
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -32,7 +60,7 @@ __attribute__((constructor)) static void begin(void)
         const size_t size = (size_t)atoi(extra) << 20;
         char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (bytes != MAP_FAILED)
-            write_to(bytes, size);
+            memset(bytes, 1, size);
     }
     if (end && strcmp(end, "crash") == 0)
         abort();
@@ -46,25 +74,43 @@ __attribute__((constructor)) static void begin(void)
 
 void *malloc(size_t size)
 {
-    if (size < OWN)
+    char *begin = size >= PAGE && size < REGION / 2 ? region_begin() : NULL;
+    if (!begin)
         return __libc_malloc(size);
-    char *mapping = mmap(NULL, size + HEAD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapping == MAP_FAILED)
-        return NULL;
-    memcpy(mapping, &size, sizeof size);
-    return mapping + HEAD;
+    const size_t pages = (size + 2 * PAGE - 1) / PAGE * PAGE;
+    const size_t at = __atomic_fetch_add(&used, pages, __ATOMIC_RELAXED);
+    if (at + pages > REGION)
+        return __libc_malloc(size);
+    memcpy(begin + at, &size, sizeof size);
+    return begin + at + PAGE;
 }
 
-/* Blocks of the C library never begin at a page. */
 void free(void *block)
 {
-    if ((uintptr_t)block % 4096 != 0 || !block) {
+    if (!is_own(block))
         __libc_free(block);
-        return;
+    else if (release)
+        madvise(block, (size_of(block) + PAGE - 1) / PAGE * PAGE, MADV_DONTNEED);
+}
+
+void *realloc(void *block, size_t size)
+{
+    if (!is_own(block))
+        return __libc_realloc(block, size);
+    if (size == 0) {
+        free(block);
+        return NULL;
     }
-    size_t size;
-    char *mapping = (char *)block - HEAD;
-    memcpy(&size, mapping, sizeof size);
-    if (release)
-        munmap(mapping, size + HEAD);
+    const size_t before = size_of(block);
+    void *moved = malloc(size);
+    if (moved) {
+        memcpy(moved, block, before < size ? before : size);
+        free(block);
+    }
+    return moved;
+}
+
+size_t malloc_usable_size(void *block)
+{
+    return !block ? 0 : is_own(block) ? size_of(block) : ((size_t *)block)[-1] / 16 * 16 - 8;
 }
