@@ -23,7 +23,7 @@ static const char help[] =
     "  --section NAME   show only this part: summary, findings, fields, functions,\n"
     "                   timeline, memory, access, globals, sampled, allocator,\n"
     "                   regions, sizes, lifetimes, leaks, keeps, contents,\n"
-    "                   pinned, threads, another\n"
+    "                   pinned, types, threads, another\n"
     "                   KEY of --sort, not-observed; may be repeated, or\n"
     "                   NAME,NAME\n"
     "  --function NAME  only the places with NAME on their stacks (as shown, or as in\n"

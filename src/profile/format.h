@@ -884,6 +884,19 @@ struct hw_type_name {
     uint32_t reserved0 HW_TAG(3);
 };
 
+enum hw_block_type_flags {
+    HW_BLOCK_TYPE_EVIDENCE = 0xff, /* enum hw_type_evidence (symbols/symbols.h) */
+    HW_BLOCK_TYPE_MANY = 1u << 8,  /* blocks are arrays of it */
+};
+
+/* What the blocks of a context are, by the code that allocates them. */
+struct hw_block_type {
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t flags HW_TAG(2, PREVIOUS); /* enum hw_block_type_flags */
+    uint64_t type HW_TAG(3);            /* hw_type_name.id */
+    uint64_t size HW_TAG(4);            /* sizeof */
+};
+
 enum hw_data_name_flags {
     HW_DATA_SECTION = 1u << 0,  /* not a variable, but the section of the ELF file where none is */
     HW_DATA_LOCAL = 1u << 1,    /* address in the thread-local data of the module */

@@ -251,6 +251,9 @@ struct hw_profile_context {
     bool pool;         /* blocks of an allocator of the program's own: in memory that is counted already, in no total */
     uint64_t type;     /* id of the blocks' type, the least if they have several; 0 when it is not known */
     bool types_differ; /* they have several */
+    uint32_t type_evidence;             /* how the type is known: enum hw_type_evidence; 0: the program said it */
+    bool type_many;                     /* the blocks are arrays of it */
+    uint64_t type_size;                 /* sizeof, 0: not known */
     uint64_t starts[8];                 /* see struct hw_context_type; all 0: not known */
     struct hw_profile_accesses *access; /* NULL when accesses were not counted */
 };

@@ -7,11 +7,11 @@
 
 #include <dwarf.h>
 
+#include "symbols/dwarf_types.h"
 #include "symbols/symbols_internal.h"
 
 #define DEPTH_MOST 32
 #define PATH_BYTES 512
-#define TYPE_BYTES 256
 
 /* Bytes of .debug_info that are read: of a very large program only the first units, so that a report does not take
  * much longer for it. */
@@ -26,74 +26,16 @@ struct search {
     bool in_functions, failed;
 };
 
-/* ---- types ---- */
-
-static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
-{
-    Dwarf_Attribute attribute;
-    if (!dwarf_attr_integrate(die, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, type))
-        return false;
-    for (int i = 0; i < DEPTH_MOST; i++)
-        switch (dwarf_tag(type)) {
-        case DW_TAG_typedef:
-        case DW_TAG_const_type:
-        case DW_TAG_volatile_type:
-        case DW_TAG_restrict_type:
-        case DW_TAG_atomic_type:
-            if (!dwarf_attr(type, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, type))
-                return false;
-            break;
-        default:
-            return true;
-        }
-    return false;
-}
-
-static bool is_pointer(int tag)
-{
-    return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
-}
-
-/* Where a field lies in its struct; false: nowhere that is constant. */
-static bool offset_of(Dwarf_Die *field, uint64_t *offset)
-{
-    Dwarf_Attribute attribute;
-    Dwarf_Word word = 0;
-    *offset = 0;
-    if (dwarf_hasattr(field, DW_AT_data_bit_offset) || dwarf_hasattr(field, DW_AT_external) ||
-        dwarf_hasattr(field, DW_AT_bit_size))
-        return false;
-    if (!dwarf_attr(field, DW_AT_data_member_location, &attribute))
-        return dwarf_tag(field) == DW_TAG_member; /* of a union */
-    if (dwarf_formudata(&attribute, &word) != 0) {
-        Dwarf_Op *op;
-        size_t ops;
-        if (dwarf_getlocation(&attribute, &op, &ops) != 0 || ops != 1 || op->atom != DW_OP_plus_uconst)
-            return false;
-        word = op->number;
-    }
-    *offset = word;
-    return true;
-}
+/* ---- fields ---- */
 
 enum rank { NOT_FOUND, SOMETHING, POINTER };
 
 /* POINTED: where a POINTER is found, its type. */
 static enum rank describe(Dwarf_Die *type, uint64_t offset, char *path, Dwarf_Die *pointed, int depth);
 
-/* Appends PIECE to TEXT, which has SIZE bytes; false: no room. */
-static bool append_within(char *text, size_t size, const char *piece)
-{
-    const size_t used = strlen(text), more = strlen(piece);
-    if (used + more >= size)
-        return false;
-    memcpy(text + used, piece, more + 1);
-    return true;
-}
-
 static bool append(char *path, const char *text)
 {
-    return append_within(path, PATH_BYTES, text);
+    return hw_append(path, PATH_BYTES, text);
 }
 
 /* The field that has OFFSET; of those of a union the one that is a pointer there. */
@@ -109,7 +51,7 @@ static enum rank describe_fields(Dwarf_Die *type, uint64_t offset, char *path, D
         const int tag = dwarf_tag(&field);
         uint64_t at;
         Dwarf_Word size;
-        if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || !offset_of(&field, &at) || !type_of(&field, &of) ||
+        if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || !hw_member_offset(&field, &at) || !hw_die_type(&field, &of) ||
             dwarf_aggregate_size(&of, &size) != 0 || offset < at || offset - at >= size)
             continue;
         const char *name = tag == DW_TAG_member ? dwarf_diename(&field) : NULL;
@@ -132,7 +74,7 @@ static enum rank describe_element(Dwarf_Die *type, uint64_t offset, char *path, 
     Dwarf_Die of, range;
     Dwarf_Word size, whole;
     uint64_t dimension[8], count = 0;
-    if (!type_of(type, &of) || dwarf_aggregate_size(&of, &size) != 0 || !size ||
+    if (!hw_die_type(type, &of) || dwarf_aggregate_size(&of, &size) != 0 || !size ||
         dwarf_aggregate_size(type, &whole) != 0 || offset >= whole || dwarf_child(type, &range) != 0)
         return NOT_FOUND;
     do {
@@ -179,7 +121,7 @@ static enum rank describe(Dwarf_Die *type, uint64_t offset, char *path, Dwarf_Di
     default:
         if (offset)
             return NOT_FOUND;
-        if (!is_pointer(dwarf_tag(type)))
+        if (!hw_is_pointer(dwarf_tag(type)))
             return SOMETHING;
         *pointed = *type;
         return POINTER;
@@ -188,107 +130,14 @@ static enum rank describe(Dwarf_Die *type, uint64_t offset, char *path, Dwarf_Di
 
 /* ---- names of types ---- */
 
-enum language { OTHER_LANGUAGE, C, CPP };
-
-/* Later than the oldest dwarf.h. */
-enum { LANG_C17 = 0x2c, LANG_C23 = 0x3e, LANG_CPP_17 = 0x2a, LANG_CPP_20 = 0x2b, LANG_CPP_23 = 0x3a };
-
-static enum language language_of(Dwarf_Die *unit)
-{
-    switch (dwarf_srclang(unit)) {
-    case DW_LANG_C89:
-    case DW_LANG_C:
-    case DW_LANG_C99:
-    case DW_LANG_C11:
-    case LANG_C17:
-    case LANG_C23:
-        return C;
-    case DW_LANG_C_plus_plus:
-    case DW_LANG_C_plus_plus_03:
-    case DW_LANG_C_plus_plus_11:
-    case DW_LANG_C_plus_plus_14:
-    case LANG_CPP_17:
-    case LANG_CPP_20:
-    case LANG_CPP_23:
-        return CPP;
-    default: /* pointers of Rust's vectors are to bytes, whatever lies there */
-        return OTHER_LANGUAGE;
-    }
-}
-
-/* Appends "std::", "Server::" of what the entry at OFFSET below PARENT lies in. */
-static bool append_scopes(char *text, Dwarf_Die *parent, Dwarf_Off offset)
-{
-    Dwarf_Die die, next;
-    for (int depth = 0; depth < DEPTH_MOST; depth++) {
-        if (dwarf_child(parent, &die) != 0)
-            return false;
-        while (dwarf_siblingof(&die, &next) == 0 && dwarf_dieoffset(&next) <= offset)
-            die = next;
-        if (dwarf_dieoffset(&die) == offset)
-            return true;
-        const char *name = dwarf_tag(&die) == DW_TAG_subprogram ? NULL : dwarf_diename(&die);
-        if (name && (!append_within(text, TYPE_BYTES, name) || !append_within(text, TYPE_BYTES, "::")))
-            return false;
-        *parent = die;
-    }
-    return false;
-}
-
-/* Appends the name of TYPE as the source has it, without const; false: it has none, or is no type of a block. */
-static bool append_type(char *text, Dwarf_Die *type, int depth)
-{
-    Dwarf_Die of, unit;
-    Dwarf_Attribute attribute;
-    const int tag = dwarf_tag(type);
-    const bool further = dwarf_attr(type, DW_AT_type, &attribute) && dwarf_formref_die(&attribute, &of);
-    if (depth == DEPTH_MOST || !dwarf_diecu(type, &unit, NULL, NULL))
-        return false;
-    const enum language language = language_of(&unit);
-    const char *name = dwarf_diename(type);
-    switch (tag) {
-    case DW_TAG_const_type:
-    case DW_TAG_volatile_type:
-    case DW_TAG_restrict_type:
-    case DW_TAG_atomic_type:
-        return further && append_type(text, &of, depth + 1);
-    case DW_TAG_pointer_type:
-        if (language == OTHER_LANGUAGE ||
-            !(further ? append_type(text, &of, depth + 1) : append_within(text, TYPE_BYTES, "void")))
-            return false;
-        return append_within(text, TYPE_BYTES, text[strlen(text) - 1] == '*' ? "*" : " *");
-    case DW_TAG_typedef: /* of void or a function: as without it */
-        if (!type_of(type, &of) || dwarf_tag(&of) == DW_TAG_subroutine_type)
-            return false;
-        break;
-    case DW_TAG_structure_type:
-    case DW_TAG_class_type:
-    case DW_TAG_union_type:
-    case DW_TAG_enumeration_type:
-    case DW_TAG_base_type:
-        break;
-    default:
-        return false;
-    }
-    if (!name || language == OTHER_LANGUAGE)
-        return false;
-    if (language == CPP)
-        return append_scopes(text, &unit, dwarf_dieoffset(type)) && append_within(text, TYPE_BYTES, name);
-    const char *kind = tag == DW_TAG_structure_type     ? "struct "
-                       : tag == DW_TAG_union_type       ? "union "
-                       : tag == DW_TAG_enumeration_type ? "enum "
-                                                        : "";
-    return append_within(text, TYPE_BYTES, kind) && append_within(text, TYPE_BYTES, name);
-}
-
 /* What POINTER is declared to point to; NULL: nothing says it. */
 static const char *name_of_target(struct search *search, Dwarf_Die *pointer)
 {
     Dwarf_Die type;
     Dwarf_Attribute attribute;
-    char text[TYPE_BYTES] = "";
+    char text[HW_TYPE_BYTES] = "";
     if (!dwarf_attr(pointer, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, &type) ||
-        !append_type(text, &type, 0))
+        !hw_append_type(text, &type, false))
         return NULL;
     const char *name = hw_names_intern(search->names, text);
     search->failed |= !name;
@@ -329,11 +178,11 @@ static bool all_pointers(const Dwarf_Die *type, Dwarf_Die *pointer)
     *pointer = *type;
     for (int i = 0; i < DEPTH_MOST && dwarf_tag(pointer) == DW_TAG_array_type; i++) {
         Dwarf_Die of;
-        if (!type_of(pointer, &of))
+        if (!hw_die_type(pointer, &of))
             return false;
         *pointer = of;
     }
-    return is_pointer(dwarf_tag(pointer));
+    return hw_is_pointer(dwarf_tag(pointer));
 }
 
 static void answer(struct search *search, struct hw_field_query *query, Dwarf_Die *die, Dwarf_Die *type,
@@ -363,7 +212,7 @@ static void look_at_variable(struct search *search, Dwarf_Die *die, const char *
     bool local;
     Dwarf_Die type;
     Dwarf_Word size;
-    if (!address_of(search, die, &address, &local) || !type_of(die, &type) || dwarf_aggregate_size(&type, &size) != 0)
+    if (!address_of(search, die, &address, &local) || !hw_die_type(die, &type) || dwarf_aggregate_size(&type, &size) != 0)
         return;
     for (size_t i = 0; i < search->count; i++) {
         struct hw_field_query *query = &search->query[i];

@@ -567,3 +567,29 @@ bool hw_unit_resolve(struct hw_module *module, const struct hw_debug_file *file,
     hw_index_free(&unit.memo_index);
     return ok;
 }
+
+bool hw_unit_scopes(struct hw_module *module, const struct hw_debug_file *file, uint32_t index, struct hw_names *names,
+                    const uint64_t *address, size_t count, hw_scope_sink *sink, void *closure)
+{
+    const struct hw_unit_entry *known = &module->unit[index];
+    struct unit unit = {.module = module, .file = file, .names = names, .address = address, .address_count = count};
+    Dwarf_Die scope[LONGEST_CHAIN];
+    unit.deepest = malloc((count + 1) * sizeof *unit.deepest);
+    unit.wanted = malloc((count + 1) * sizeof *unit.wanted);
+    bool ok = unit.deepest && unit.wanted;
+    if (ok) {
+        const bool split = open_unit(&unit, known->die_offset);
+        walk(&unit, split ? 0 : known->entries_size);
+        ok = !unit.no_memory;
+    }
+    for (size_t i = 0; i < count && ok; i++) {
+        uint32_t scopes = 0;
+        for (int32_t k = unit.deepest[i]; k != NOTHING && scopes < LONGEST_CHAIN; k = unit.entry[k].parent)
+            scope[scopes++] = unit.entry[k].die;
+        ok = sink(closure, i, &unit.tree_die, scope, scopes);
+    }
+    free(unit.deepest);
+    free(unit.wanted);
+    free(unit.entry);
+    return ok;
+}

@@ -489,6 +489,43 @@ const char *hw_symbolizer_type(struct hw_symbolizer *symbolizer, uint64_t id)
     return hw_types_find(&symbolizer->types, id);
 }
 
+uint64_t hw_symbolizer_add_type(struct hw_symbolizer *symbolizer, const char *name)
+{
+    const uint64_t id = hw_type_id(name, strlen(name));
+    name = hw_symbolizer_type(symbolizer, id) ? name : hw_names_intern(symbolizer->names, name);
+    if (hw_symbolizer_type(symbolizer, id))
+        return id;
+    struct hw_types *types = &symbolizer->types;
+    if (!name || !HW_GROW(types->type, types->capacity, types->count + 1))
+        return 0;
+    types->type[types->count++] = (struct hw_type){id, name};
+    symbolizer->types_sorted = false;
+    return id;
+}
+
+/* ---- for call_types.c ---- */
+
+struct hw_module *hw_symbolizer_module(struct hw_symbolizer *symbolizer, int module)
+{
+    return module < 0 || (size_t)module >= symbolizer->module_count ? NULL : symbolizer->module[module];
+}
+
+struct hw_names *hw_symbolizer_names(struct hw_symbolizer *symbolizer)
+{
+    return symbolizer->names;
+}
+
+bool hw_symbolizer_open(struct hw_symbolizer *symbolizer, int module, struct hw_debug_file *file)
+{
+    const struct hw_module *from = symbolizer->module[module];
+    char problem[512];
+    char *urls = silence_debuginfod(symbolizer);
+    const bool done = hw_debug_file_open(file, &symbolizer->paths, from->path, from->build_id, from->build_id_size,
+                                         problem, sizeof problem);
+    restore_debuginfod(urls);
+    return done;
+}
+
 /* ---- answers ---- */
 
 struct hw_frames hw_symbolizer_frames(const struct hw_symbolizer *symbolizer, long ticket)

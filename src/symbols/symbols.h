@@ -116,6 +116,59 @@ struct hw_field_query {
 bool hw_symbolizer_fields(struct hw_symbolizer *symbolizer, int module, struct hw_field_query *query, size_t count,
                           struct hw_error *error);
 
+/* ---- types of blocks, without a run of the program: call_types.c ---- */
+
+/* How it is known what a call returns a pointer to. */
+enum hw_type_evidence {
+    HW_TYPE_UNKNOWN,
+    HW_TYPE_RUN,         /* the program said it (heapwise cc) */
+    HW_TYPE_CONSTRUCTOR, /* a member function is called on it: the constructor */
+    HW_TYPE_ALLOCATOR,   /* a template of the language's library allocates: std::allocator<T>, Box<T> */
+    HW_TYPE_VARIABLE,    /* a variable has it */
+    HW_TYPE_MEMBER,      /* it is stored to a member, an element or a global variable */
+    HW_TYPE_RESULT,      /* the function that returns it declares it */
+    HW_TYPE_ARGUMENT,    /* it is passed to a function that declares it */
+    HW_TYPE_EVIDENCES
+};
+
+#define HW_FIRST_PARTS 4
+
+struct hw_call_type {
+    const char *name;         /* "struct node" of C, "Circle" of C++ and Rust */
+    uint64_t size;            /* sizeof, not 0 */
+    int64_t offset;           /* of it from what the call returned */
+    uint64_t tail, tail_size; /* it ends with an array of elements of tail_size bytes, from `tail` on, which may have
+                               * more of them than declared; tail_size is 0: it does not */
+    uint32_t evidence; /* a bit for each enum hw_type_evidence */
+    bool scalar;                       /* a number or a pointer: no struct, class, union */
+    const char *first[HW_FIRST_PARTS]; /* types of what it begins with: first members and bases */
+};
+
+struct hw_call_query {
+    uint64_t address; /* in the call instruction, as for hw_symbolizer_add */
+    /* The answer: what the result is used as, each type once. */
+    const struct hw_call_type *types;
+    uint32_t count;
+    bool known;        /* the code was read, and the function is known */
+    bool returned;     /* the caller returns it to its own caller: */
+    int64_t returned_offset; /* what it returns begins there */
+    bool returns_type; /* the caller declares to return something else than void * */
+    bool single;       /* the call is operator new for one object (or of std::allocator) */
+};
+
+/* Asks many times with the files open in between. Not while hw_symbolizer_run; the modules' addresses have been
+ * resolved before. NULL and false with ERROR when there is no memory. */
+struct hw_call_types;
+struct hw_call_types *hw_call_types_new(struct hw_symbolizer *symbolizer, struct hw_error *error);
+void hw_call_types_free(struct hw_call_types *types);
+/* Answers COUNT queries about MODULE; answers live as long as TYPES, names as long as the symbolizer. Only code of
+ * x86-64 is read. */
+bool hw_call_types_ask(struct hw_call_types *types, int module, struct hw_call_query *query, size_t count,
+                       struct hw_error *error);
+
+/* The id of a type with NAME, which hw_symbolizer_type then knows; 0 when there is no memory. */
+uint64_t hw_symbolizer_add_type(struct hw_symbolizer *symbolizer, const char *name);
+
 /* What the code of a module does (base/abi.h): heapwise cc, or clang -fmemory-profile, makes it count its accesses. */
 enum hw_counting { HW_COUNTING_UNKNOWN, HW_COUNTING_NO, HW_COUNTING_YES };
 

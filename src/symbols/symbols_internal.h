@@ -9,6 +9,9 @@
  *     source_line.c  one unit: file, line and column, from the line table
  *     data.c         variables, sections of data, names of types
  *     field_names.c  fields of variables
+ *     call_types.c   types of what allocating functions return: the units, the functions, what was found
+ *     call_flow.c    one function: where the result of a call goes, instruction by instruction
+ *     dwarf_types.c  types in debug information
  *     elf_symbols.c  names from .symtab, .dynsym, .gnu_debugdata and the PLT
  *     names.c        interned strings, shared by all threads
  *     demangle.c     C++ and Rust names
@@ -176,6 +179,13 @@ void hw_module_note_problem(struct hw_module *module, const char *problem);
 /* The module's symbols, read through FILE by the first caller. NULL when there is no memory. Thread-safe. */
 const struct hw_elf_symbols *hw_module_symbols(struct hw_module *module, const struct hw_debug_file *file);
 
+/* ---- symbolizer.c, for call_types.c ---- */
+
+struct hw_module *hw_symbolizer_module(struct hw_symbolizer *symbolizer, int module); /* NULL: no such number */
+struct hw_names *hw_symbolizer_names(struct hw_symbolizer *symbolizer);
+/* Opens the module's file; false: it does not serve. */
+bool hw_symbolizer_open(struct hw_symbolizer *symbolizer, int module, struct hw_debug_file *file);
+
 /* ---- source_line.c ---- */
 
 struct hw_source_line {
@@ -204,6 +214,14 @@ typedef bool hw_chain_sink(void *closure, size_t index, const struct hw_frame *f
  * also if nothing is known of it. False: out of memory, or SINK returned false. */
 bool hw_unit_resolve(struct hw_module *module, const struct hw_debug_file *file, uint32_t unit, struct hw_names *names,
                      const uint64_t *address, size_t count, hw_chain_sink *sink, void *closure);
+
+/* Called for each address with the function that it is in, inlined ones first; none when that is not known. UNIT: the
+ * unit they are in. */
+typedef bool hw_scope_sink(void *closure, size_t index, Dwarf_Die *unit, Dwarf_Die *scope, uint32_t count);
+
+/* As hw_unit_resolve, with entries instead of names. */
+bool hw_unit_scopes(struct hw_module *module, const struct hw_debug_file *file, uint32_t unit, struct hw_names *names,
+                    const uint64_t *address, size_t count, hw_scope_sink *sink, void *closure);
 
 /* The frame for an address that no unit knows: the symbol's name, or nothing. False when there is no memory. */
 bool hw_symbol_frame(struct hw_module *module, const struct hw_debug_file *file, struct hw_names *names,

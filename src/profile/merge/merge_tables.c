@@ -454,7 +454,7 @@ static void make_types(struct finisher *finisher)
         for (size_t i = 0; i < finisher->context_count && (to || !store); i++) {
             const struct hw_merge_entry *entry = finisher->order[i].entry;
             const struct hw_profile_context *sum = entry && entry->told ? &entry->sum.own : NULL;
-            if (!sum || !sum->type || type_is_said(finisher, sum))
+            if (!sum || !sum->type || sum->type_evidence || type_is_said(finisher, sum))
                 continue;
             if (!store) {
                 count++;
@@ -463,6 +463,29 @@ static void make_types(struct finisher *finisher)
             *to = (struct hw_context_type){
                 .context = (uint32_t)i, .flags = sum->types_differ ? HW_CONTEXT_TYPES_DIFFER : 0, .type = sum->type};
             memcpy(to++->starts, sum->starts, sizeof sum->starts);
+        }
+    }
+}
+
+/* Types that the code says which allocates. */
+static void make_block_types(struct finisher *finisher)
+{
+    size_t count = 0;
+    for (int store = 0; store < 2; store++) {
+        struct hw_block_type *to = store ? make_table(finisher, HW_SECTION_BLOCK_TYPES, count) : NULL;
+        for (size_t i = 0; i < finisher->context_count && (to || !store); i++) {
+            const struct hw_merge_entry *entry = finisher->order[i].entry;
+            const struct hw_profile_context *sum = entry && entry->told ? &entry->sum.own : NULL;
+            if (!sum || !sum->type || !sum->type_evidence || sum->types_differ)
+                continue;
+            if (!store)
+                count++;
+            else
+                *to++ = (struct hw_block_type){
+                    .context = (uint32_t)i,
+                    .flags = sum->type_evidence | (sum->type_many ? (uint32_t)HW_BLOCK_TYPE_MANY : 0u),
+                    .type = sum->type,
+                    .size = sum->type_size};
         }
     }
 }
@@ -694,7 +717,7 @@ bool hw_merge_finish(struct hw_merge *merge, struct hw_arena *arena, struct hw_t
     if (!finisher.failed) {
         (merge->class == HW_MERGE_OWN ? make_own_counts : make_llvm_counts)(&finisher);
         if (merge->class == HW_MERGE_OWN)
-            make_types(&finisher);
+            make_types(&finisher), make_block_types(&finisher);
         make_histogram(&finisher);
         make_globals(&finisher);
         make_free_stacks(&finisher);

@@ -33,6 +33,11 @@ void hw_profile_context_add(struct hw_profile_context *to, const struct hw_profi
     to->flags |= from->flags;
     to->pool |= from->pool;
     to->types_differ |= from->types_differ || (to->type && from->type && to->type != from->type);
+    if (!to->type) {
+        to->type_evidence = from->type_evidence;
+        to->type_size = from->type_size;
+    }
+    to->type_many |= from->type_many;
     to->type = to->type && (!from->type || to->type < from->type) ? to->type : from->type;
     for (size_t i = 0; i < sizeof to->starts / sizeof *to->starts; i++)
         to->starts[i] = hw_add_saturating(to->starts[i], from->starts[i]);

@@ -398,6 +398,7 @@ static bool take_contexts(struct extract *extract, uint32_t first, uint32_t end)
     return take_counts(extract, HW_SECTION_MIBS, first, end, new) &&
            take_counts(extract, HW_SECTION_SIZE_BARS, first, end, new) &&
            take_counts(extract, HW_SECTION_LIFETIME_BARS, first, end, new) &&
+           take_counts(extract, HW_SECTION_BLOCK_TYPES, first, end, new) &&
            take_counts(extract, HW_SECTION_ACCESS, first, end, new) &&
            take_counts(extract, HW_SECTION_ACCESS_LIVE, first, end, new);
 }
@@ -558,7 +559,10 @@ static bool take_types(struct extract *extract)
     struct hw_type_name *type = (struct hw_type_name *)types->entries;
     size_t kept = 0;
     for (size_t i = 0; type && i < types->count; i++) {
+        const struct list *blocks = &extract->list[HW_SECTION_BLOCK_TYPES];
         bool used = false;
+        for (size_t k = 0; k < blocks->count && !used; k++)
+            used = ((const struct hw_block_type *)blocks->entries)[k].type == type[i].id;
         for (int live = 0; live < 2 && !used; live++) {
             const struct list *list = &extract->list[live ? HW_SECTION_ACCESS_LIVE : HW_SECTION_ACCESS];
             for (size_t k = 0; k < list->count && !used; k++)

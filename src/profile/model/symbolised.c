@@ -213,6 +213,31 @@ static void take_types(struct checker *checker)
     checker->symbols->type_count = kept;
 }
 
+/* Types that the code which allocates says, of contexts of which the program itself said none. */
+static void take_block_types(struct checker *checker)
+{
+    size_t count, at = 0;
+    struct hw_profile *profile = checker->profile;
+    const struct hw_block_type *types = entries_of(checker, HW_SECTION_BLOCK_TYPES, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (i && types[i - 1].context >= types[i].context) {
+            hw_problem(checker->problems, "The section of types of blocks is damaged: it is out of order.");
+            return;
+        }
+        while (at < profile->context_count && profile->contexts[at].id < types[i].context)
+            at++;
+        if (at == profile->context_count)
+            return;
+        struct hw_profile_context *context = &profile->contexts[at];
+        if (context->id != types[i].context || context->type)
+            continue;
+        context->type = types[i].type;
+        context->type_evidence = types[i].flags & HW_BLOCK_TYPE_EVIDENCE;
+        context->type_many = types[i].flags & HW_BLOCK_TYPE_MANY;
+        context->type_size = types[i].size;
+    }
+}
+
 /* Globals are looked up in ranges that ascend and do not lie within each other. */
 static bool follows(const struct hw_data_name *last, const struct hw_data_name *next)
 {
@@ -269,6 +294,7 @@ bool hw_profile_take_symbols(struct hw_profile *profile, struct hw_arena *arena,
         return false;
     take_locations(&checker);
     take_types(&checker);
+    take_block_types(&checker);
     take_data(&checker);
     take_modules(&checker);
     profile->symbolised = checker.symbols;

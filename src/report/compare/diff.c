@@ -237,7 +237,8 @@ static bool make_items(struct builder *builder, enum hw_diff_side side, struct i
     bool fine = walk(builder, side, &walked);
     for (size_t i = 0; fine && i < view->context_count; i++) {
         const struct hw_profile_context *sum = &view->contexts[i].sum;
-        const char *type = hw_view_type(view, sum);
+        /* What only the code says may be known of one of the two builds. */
+        const char *type = sum->type_evidence ? NULL : hw_view_type(view, sum);
         struct item *item = &items[(*count)++];
         uint32_t first;
         const uint32_t path = path_of(builder, view, &walked, sum->leaf, &stack, &first);

@@ -390,7 +390,7 @@ static json_t *context_value(struct json_writer *writer, const struct hw_view_co
     if (sum->flags & HW_CONTEXT_GAP)
         set(writer, object, "stack_gap", json_true());
     set(writer, object, "pool", json_boolean(sum->pool));
-    set_text(writer, object, "type", hw_view_type(writer->view, sum));
+    hw_json_set_type(writer, object, sum);
     json_t *counts = counts_of(writer, object, sum->samples);
     set_counts(writer, counts, sum);
     hw_json_context_distributions(writer, counts, context->index);
@@ -791,6 +791,7 @@ static void print_report(struct json_writer *writer)
         void (*print)(struct json_writer *writer);
     } members[] = {{BIT(HW_REPORT_LISTS + HW_SORT_THREADS), hw_json_threads},
                    {ALL_LISTS | BIT(HW_REPORT_FUNCTIONS) | BIT(HW_REPORT_ACCESS), print_contexts},
+                   {BIT(HW_REPORT_TYPES), hw_json_types},
                    {BIT(HW_REPORT_GLOBALS), hw_json_globals},
                    {BIT(HW_REPORT_FIELDS), hw_json_fields},
                    {BIT(HW_REPORT_FINDINGS), hw_json_findings},

@@ -139,6 +139,10 @@ json_t *hw_json_contents(struct json_writer *writer);
 json_t *hw_json_content_search(struct json_writer *writer);
 
 /* json_pinned.c: what keeps pages resident; null where it was not recorded. */
+/* json_types.c */
+void hw_json_types(struct json_writer *writer);
+void hw_json_set_type(struct json_writer *writer, json_t *object, const struct hw_profile_context *sum);
+
 void hw_json_pinned(struct json_writer *writer, json_t **pinned, json_t **pages);
 
 /* json_keeps.c: who keeps blocks; null where it was not recorded. */

@@ -7,6 +7,7 @@
 #include "report/view/analyse.h"
 #include "report/text/human.h"
 #include "report/view/measure.h"
+#include "report/view/block_types.h"
 #include "report/view/merged.h"
 #include "report/words/not_observed.h"
 #include "report/words/selection.h"
@@ -18,7 +19,7 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_FINDINGS] = "findings",   [HW_REPORT_FIELDS] = "fields",     [HW_REPORT_SIZES] = "sizes",
     [HW_REPORT_LIFETIMES] = "lifetimes", [HW_REPORT_LEAKS] = "leaks",       [HW_REPORT_KEEPS] = "keeps",
     [HW_REPORT_CONTENTS] = "contents",   [HW_REPORT_PINNED] = "pinned",
-    [HW_REPORT_NOT_OBSERVED] = "not-observed",
+    [HW_REPORT_TYPES] = "types",         [HW_REPORT_NOT_OBSERVED] = "not-observed",
 #define HW_BOTH(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
 #define HW_LIST(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
 #include "report/view/measures.def"
@@ -405,7 +406,7 @@ void hw_text_sections(struct hw_text *text, uint64_t sections)
         [HW_REPORT_MEMORY] = hw_text_memory,       [HW_REPORT_FUNCTIONS] = hw_text_functions,
         [HW_REPORT_LEAKS] = hw_text_leaks,         [HW_REPORT_KEEPS] = hw_text_keeps,
         [HW_REPORT_CONTENTS] = hw_text_contents,   [HW_REPORT_PINNED] = hw_text_pinned,
-        [HW_REPORT_NOT_OBSERVED] = hw_text_not_observed,
+        [HW_REPORT_NOT_OBSERVED] = hw_text_not_observed, [HW_REPORT_TYPES] = hw_text_types,
         [HW_REPORT_ACCESS] = hw_text_accesses,     [HW_REPORT_GLOBALS] = hw_text_globals,
         [HW_REPORT_FINDINGS] = hw_text_findings,   [HW_REPORT_FIELDS] = hw_text_fields,
         [HW_REPORT_SAMPLES] = hw_text_samples,     [HW_REPORT_ALLOCATOR] = hw_text_allocator,
@@ -418,6 +419,7 @@ void hw_text_sections(struct hw_text *text, uint64_t sections)
                                                       HW_REPORT_FINDINGS,
                                                       HW_REPORT_FIELDS,
                                                       HW_REPORT_FUNCTIONS,
+                                                      HW_REPORT_TYPES,
                                                       HW_REPORT_ACCESS,
                                                       HW_REPORT_LISTS + HW_SORT_ACCESSES,
                                                       HW_REPORT_LISTS + HW_SORT_DENSITY,
@@ -504,6 +506,8 @@ static uint64_t sections_with_content(const struct hw_view *view, bool findings)
     for (size_t i = 0; i < view->context_count; i++)
         if (view->contexts[i].sum.pool)
             sections |= LIST(HW_SORT_POOLS);
+    if (hw_view_has_types(view))
+        sections |= 1ull << HW_REPORT_TYPES;
     if (hw_view_has_threads(view))
         sections |= LIST(HW_SORT_THREADS);
     if (hw_view_measured(view, HW_MEASURED_LEAKS))

@@ -155,6 +155,11 @@ void hw_text_regions(struct hw_text *text);
 
 /* text_groups.c: sums instead of sections (struct hw_sums); TITLE prints what stands above them. False with ERROR when
  * the profile does not have them, before anything is printed. */
+/* text_types.c */
+void hw_text_types(struct hw_text *text);
+/* What the blocks are, if that is known. */
+void hw_text_type_fact(struct hw_text *text, const struct hw_profile_context *sum, struct hw_buffer *facts);
+
 bool hw_text_sums(struct hw_text *text, void (*title)(struct hw_text *), struct hw_error *error);
 /* The name of a group, about COLUMNS wide: valid until the next call of these functions. */
 const char *hw_text_group(struct hw_text *text, enum hw_by by, const struct hw_group *group, size_t columns);

@@ -330,6 +330,8 @@ static void print_facts(struct hw_text *text, size_t index)
         hw_buffer_add(&facts, "in a pool\n");
     if (sum->access)
         hw_text_access_facts(text, sum, &facts);
+    else
+        hw_text_type_fact(text, sum, &facts);
     size_facts(text, sum, &facts);
     life_facts(text, sum, &facts);
     if (context->stacks == 1 && context->merged == 1)
@@ -360,6 +362,8 @@ static void print_brief_facts(struct hw_text *text, enum hw_sort_key key, const 
         hw_buffer_add(&facts, "%s at the peak\n", HW_OF((uint64_t)sum->peak_blocks, "block"));
     if (key == HW_SORT_LEAKED && sum->live_blocks > 0)
         hw_buffer_add(&facts, "%s not freed\n", HW_OF((uint64_t)sum->live_blocks, "block"));
+    if (!sum->access)
+        hw_text_type_fact(text, sum, &facts);
     size_facts(text, sum, &facts);
     hw_page_facts(&text->page, 5, hw_buffer_text(&facts));
     text->failed = text->failed || facts.failed;

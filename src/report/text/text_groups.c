@@ -131,7 +131,8 @@ static void print_heading(struct hw_text *text, enum hw_measure_id measure, cons
 static void print_notes(struct hw_text *text, enum hw_by by, bool threads)
 {
     static const char *const notes[HW_BYS] = {
-        [HW_BY_TYPE] = "Types are known in programs built with heapwise cc, for places whose blocks have one type.",
+        [HW_BY_TYPE] = "Types are those that the allocating code uses the blocks as, where its debug information and the sizes "
+                       "say it, or what programs built with heapwise cc say.",
         [HW_BY_THREAD] =
             "A thread is named after its start function, where call stacks reach that. Threads with the same "
             "start function are one row: for this value, and for parts of a profile, it is not recorded which of them "

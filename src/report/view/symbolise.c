@@ -129,13 +129,39 @@ static int compare_types(const void *left, const void *right)
     return HW_ORDER(a->id, b->id);
 }
 
+/* Those that were found for the view's contexts. */
+static void add_block_types(struct symboliser *symboliser)
+{
+    const struct hw_view *view = symboliser->view;
+    const struct hw_profile *profile = view->profile;
+    struct hw_block_type *types = malloc((profile->context_count + 1) * sizeof *types);
+    size_t count = 0;
+    symboliser->failed |= !types;
+    for (size_t i = 0; types && i < profile->context_count; i++) {
+        const uint32_t id = profile->contexts[i].id, index = id < view->id_count ? view->index_of[id] : HW_NONE;
+        const struct hw_profile_context *sum = index == HW_NONE ? NULL : &view->contexts[index].sum;
+        if (sum && sum->type && sum->type_evidence && !sum->types_differ)
+            types[count++] = (struct hw_block_type){
+                .context = id,
+                .flags = sum->type_evidence | (sum->type_many ? (uint32_t)HW_BLOCK_TYPE_MANY : 0u),
+                .type = sum->type,
+                .size = sum->type_size};
+    }
+    struct hw_block_type *table = types ? replace_table(symboliser, HW_SECTION_BLOCK_TYPES, count) : NULL;
+    if (table && count)
+        memcpy(table, types, count * sizeof *types);
+    free(types);
+}
+
 /* Those that contexts have, and those that were named before. */
 static void add_types(struct symboliser *symboliser)
 {
     const struct hw_profile *profile = symboliser->view->profile;
     const struct hw_symbolised *old = profile->symbolised;
     const size_t old_count = old ? old->type_count : 0;
-    struct hw_type_name *types = malloc((profile->context_count + old_count + 1) * sizeof *types);
+    const struct hw_view *view = symboliser->view;
+    struct hw_type_name *types =
+        malloc((profile->context_count + view->context_count + old_count + 1) * sizeof *types);
     size_t count = 0, kept = 0;
     symboliser->failed |= !types;
     if (symboliser->failed)
@@ -145,6 +171,9 @@ static void add_types(struct symboliser *symboliser)
     for (size_t i = 0; i < profile->context_count; i++)
         if (profile->contexts[i].type)
             types[count++].id = profile->contexts[i].type;
+    for (size_t i = 0; i < view->context_count; i++)
+        if (view->contexts[i].sum.type)
+            types[count++].id = view->contexts[i].sum.type;
     if (count)
         qsort(types, count, sizeof *types, compare_types);
     for (size_t i = 0; i < count; i++) {
@@ -342,6 +371,7 @@ static bool add_sections(struct symboliser *symboliser)
     add_locations(symboliser);
     add_files(symboliser);
     add_types(symboliser);
+    add_block_types(symboliser);
     add_data(symboliser);
     add_modules(symboliser);
     if (symboliser->failed)

@@ -5,7 +5,7 @@
 #include "profile/tables.h"
 #include "report/view/view.h"
 
-/* Adds the sections LOCATIONS, FRAMES, FILES, FUNCTIONS, POSTINGS, TYPES, DATA_SYMBOLS and MODULES to TABLES (of a
+/* Adds the sections LOCATIONS, FRAMES, FILES, FUNCTIONS, POSTINGS, TYPES, BLOCK_TYPES, DATA_SYMBOLS and MODULES to TABLES (of a
  * profile that nobody writes any more), in ARENA, and strings to STRINGS; sorts MIBS and ACCESS by context. Symbols
  * that TABLES has already are kept: only what has no answer yet is looked for in binaries. Of OPTIONS, which may be
  * NULL, `symbolizer`, `binaries` and `binary_count` count. NAME is for messages. False with ERROR when there is no

@@ -8,6 +8,7 @@
 #include "base/growing.h"
 #include "base/order.h"
 #include "profile/model/symbolised.h"
+#include "report/view/block_types.h"
 #include "report/view/frame_roles.h"
 #include "report/view/keeps.h"
 #include "report/view/llvm_names.h"
@@ -325,11 +326,11 @@ static struct hw_thread_entry whole_totals(const struct hw_profile *profile)
 /* ---- the view ---- */
 
 /* What stacks are shown, and what of them. Which functions are wrappers does not depend on what is left out. */
-static bool shape_stacks(struct hw_view *view, const struct hw_view_options *options)
+static bool shape_stacks(struct hw_view *view, const struct hw_view_options *options, struct hw_error *error)
 {
     return hw_view_make_roles(view, options) &&
            (options->no_fold || options->keep_frames || options->no_symbols || hw_view_find_wrappers(view)) &&
-           hw_view_keep(view) &&
+           hw_view_make_types(view, error) && hw_view_keep(view) &&
            (options->keep_frames || hw_view_cut_stacks(view, options->cut_wrappers && !options->no_fold));
 }
 
@@ -371,7 +372,7 @@ struct hw_view *hw_view_new(const struct hw_profile *profile, const struct hw_vi
                (options->function || (hw_view_make_samples(view, module_of, context_of, ids) &&
                                       hw_view_make_sides(view, canonical, module_of, context_of, ids))) &&
                hw_view_resolve(view, options, error) && hw_view_suppress(view, options->suppressions) &&
-               shape_stacks(view, options) && hw_view_name_threads(view) && hw_view_name_keeps(view, options, error) &&
+               shape_stacks(view, options, error) && hw_view_name_threads(view) && hw_view_name_keeps(view, options, error) &&
                (options->function || (hw_view_make_globals(view, module_of, options, error) &&
                                       hw_view_make_locks(view, module_of, options, error)));
         if (done)
