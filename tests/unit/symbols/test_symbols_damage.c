@@ -66,6 +66,26 @@ static struct image read_image(const char *path)
     return image;
 }
 
+/* Asks what calls before all addresses return: whatever the file is, types have names and sizes. */
+static void ask_for_types(const struct session *session, const struct addresses *addresses)
+{
+    struct hw_error error;
+    struct hw_call_types *types = hw_call_types_new(session->symbolizer, &error);
+    struct hw_call_query *query = calloc(addresses->count + 1, sizeof *query);
+    assert_non_null(types);
+    assert_non_null(query);
+    for (size_t i = 0; i < addresses->count; i++)
+        query[i].address = addresses->address[i] - 1;
+    assert_true(hw_call_types_ask(types, session->module, query, addresses->count, &error));
+    for (size_t i = 0; i < addresses->count; i++)
+        for (uint32_t k = 0; k < query[i].count; k++) {
+            assert_true(query[i].types[k].name && *query[i].types[k].name);
+            assert_true(query[i].types[k].size > 0 && query[i].types[k].evidence);
+        }
+    free(query);
+    hw_call_types_free(types);
+}
+
 /* Every frame of every address as one text. What is promised of frames holds whatever the file is. */
 static char *answers(const char *path, const struct addresses *addresses)
 {
@@ -84,6 +104,7 @@ static char *answers(const char *path, const struct addresses *addresses)
         }
     }
     assert_int_equal(fclose(stream), 0);
+    ask_for_types(&session, addresses);
     hw_symbolizer_free(session.symbolizer);
     return text;
 }
