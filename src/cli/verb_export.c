@@ -13,6 +13,7 @@
 #include "report/export/export.h"
 #include "report/text/human.h"
 #include "report/export/llvm_export.h"
+#include "report/export/symbol_order.h"
 #include "report/words/selection.h"
 
 static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... FILE\n"
@@ -24,14 +25,15 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "  --value KEY      of collapsed: what is written; of pprof and speedscope: what\n"
                            "                   is shown first (default: peak). KEY is one of\n"
                            "{measures}\n"
-                           "  --version N      of memprofraw: 3, 4 or 5 (default); of profdata: 3 or 4\n"
-                           "                   (default)\n"
+                           "  --version N      of memprofraw: 3, 4 or 5 (default); of profdata and\n"
+                           "                   memprof-yaml: 3 or 4 (default); variables need 4\n"
                            "  -o, --output OUT write to OUT, which must not exist\n"
                            "  -f, --force      overwrite OUT\n"
-                           "  --module NAME    of memprof-yaml and profdata: keep only frames of the program\n"
-                           "                   or library NAME (a file name or a path); may be repeated.\n"
-                           "                   Default: the program and the libraries with debug information\n"
-                           "                   that are not the system's\n"
+                           "  --module NAME    of memprof-yaml, profdata and symbol-order: keep only frames\n"
+                           "                   and variables of the program or library NAME (a file name\n"
+                           "                   or a path); may be repeated. Default: the program\n"
+                           "                   (symbol-order), or it and the libraries that are not the\n"
+                           "                   system's\n"
                            "  --cold-after S   of LLVM's formats, where accesses were not counted: mark\n"
                            "                   blocks as cold that live S seconds or longer on average\n"
                            "                   (default: mark none, since they may have been used)\n" HW_STACK_OPTIONS_HELP
@@ -41,7 +43,9 @@ static const char help[] = "Usage: heapwise export --format FORMAT [OPTION]... F
                            "Exit code: 0, or 2 for wrong usage and for files that are damaged or not\n"
                            "profiles.\n";
 
-enum kind { RAW, YAML, INDEXED, OTHER }; /* of LLVM's, or of anybody else's */
+enum kind { RAW, YAML, INDEXED, ORDER, OTHER }; /* of LLVM's, for linkers, or of anybody else's */
+
+#define IS_LLVM(format) ((format)->kind <= INDEXED)
 
 static const struct format {
     const char *name;
@@ -69,7 +73,7 @@ struct command {
     uint32_t version;
     const char *output, *file;
     enum hw_measure_id value; /* HW_MEASURES: not asked for */
-    const char *of_llvm;      /* an option that was given and only LLVM's formats take */
+    const char *of_llvm;      /* an option that was given and only LLVM's formats (--module: and symbol-order) take */
     const char **modules;
     struct hw_llvm_export_options export;
     struct hw_view_arguments names;
@@ -165,7 +169,7 @@ static bool check_options(const struct command *command)
         hw_say(format->kind == OTHER ? "export: %s has all values: --value is of no use"
                                      : "export: --value is not for %s",
                format->name);
-    else if (command->of_llvm && format->kind == OTHER)
+    else if (command->of_llvm && !IS_LLVM(format) && !(format->kind == ORDER && !command->export.cold_after_ns))
         hw_say("export: %s is not for %s", command->of_llvm, format->name);
     else
         return true;
@@ -176,7 +180,7 @@ static bool check_options(const struct command *command)
 static int set_stacks(struct command *command)
 {
     struct hw_view_options *view = &command->names.view;
-    const bool llvm = command->format->kind != OTHER;
+    const bool llvm = IS_LLVM(command->format);
     if (llvm && command->names.rules.of[HW_RULE_HIDE]) {
         hw_say("export: --hide is not for %s", command->format->name);
         return HW_VERB_USAGE;
@@ -233,16 +237,21 @@ static bool write_output(const struct command *command, const void *bytes, size_
 
 /* ---- what the format cannot hold ---- */
 
+static void say_lines(struct hw_buffer *sentences)
+{
+    for (char *at = sentences->data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        hw_say("export: %s", at);
+    }
+    hw_buffer_free(sentences);
+}
+
 /* What rules leave out, and wrappers that no name shows. */
 static void say_selection(const struct hw_view *view)
 {
     struct hw_buffer sentences = {0};
     hw_selection(view, &sentences);
-    for (char *at = sentences.data, *end; at && (end = strchr(at, '\n')); at = end + 1) {
-        *end = '\0';
-        hw_say("export: %s", at);
-    }
-    hw_buffer_free(&sentences);
+    say_lines(&sentences);
 }
 
 static void say_llvm_notes(const struct command *command, const struct hw_llvm_export *export,
@@ -270,6 +279,11 @@ static void say_llvm_notes(const struct command *command, const struct hw_llvm_e
                HW_OF(export->profile.context_count, "context"));
     if (hw_view_sampled(view))
         hw_say("export: the profile was sampled: all counts are estimates");
+    if (export->variables.known && command->version >= 4) {
+        struct hw_buffer sentences = {0};
+        hw_variables_notes(&export->variables, &sentences);
+        say_lines(&sentences);
+    }
     if (view->profile->observed)
         hw_say("export: times of operations of the allocator, and everything else observed of it, are left out");
 }
@@ -319,7 +333,7 @@ static bool export_llvm(const struct command *command, const struct hw_view *vie
         return false;
     }
     bool fine = kind == RAW    ? hw_llvm_raw_write(&export.profile, command->version, &bytes)
-                : kind == YAML ? hw_llvm_yaml_write(&export.profile, &bytes)
+                : kind == YAML ? hw_llvm_yaml_write(&export.profile, command->version, &bytes)
                                : hw_llvm_indexed_write(&export.profile, command->version, &bytes);
     if (fine)
         say_llvm_notes(command, &export, view);
@@ -328,6 +342,22 @@ static bool export_llvm(const struct command *command, const struct hw_view *vie
     fine = fine && write_output(command, bytes.data, bytes.used);
     free(bytes.data);
     hw_llvm_export_free(&export);
+    return fine;
+}
+
+static bool export_order(const struct command *command, const struct hw_view *view)
+{
+    struct hw_buffer out = {0}, notes = {0};
+    struct hw_error error = {""};
+    bool fine =
+        hw_export_symbol_order(view, command->export.modules, command->export.module_count, &out, &notes, &error);
+    if (!fine)
+        hw_say("export: %s", error.message);
+    else if (!command->names.quiet)
+        say_lines(&notes);
+    fine = fine && write_output(command, hw_buffer_text(&out), out.used);
+    hw_buffer_free(&out);
+    hw_buffer_free(&notes);
     return fine;
 }
 
@@ -354,9 +384,10 @@ static int export_file(struct command *command)
     struct hw_view *view = hw_view_new(profile, &command->names.view, &error);
     if (!view)
         hw_say("export: %s", error.message);
-    const bool llvm = command->format->kind != OTHER;
     hw_view_arguments_clear_progress(&command->names);
-    if (!view || !(llvm ? export_llvm : export_other)(command, view))
+    if (!view || !(IS_LLVM(command->format)         ? export_llvm
+                   : command->format->kind == ORDER ? export_order
+                                                    : export_other)(command, view))
         code = HW_VERB_USAGE;
     hw_view_free(view);
     hw_profile_free(profile);

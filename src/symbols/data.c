@@ -86,8 +86,9 @@ static bool keep_outermost(const struct hw_data_symbol **list, size_t *count, st
         struct hw_data_symbol *symbol = &symbols[*count];
         *symbol = candidate->symbol;
         symbol->name = name ? hw_names_readable(names, name) : NULL;
+        symbol->linkage_name = name ? hw_names_intern(names, name) : NULL;
         free(name);
-        if (!symbol->name)
+        if (!symbol->name || !symbol->linkage_name)
             return false;
         ++*count;
         reach = end;

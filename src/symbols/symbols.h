@@ -78,8 +78,9 @@ const char *hw_symbolizer_module_problem(const struct hw_symbolizer *symbolizer,
 
 /* A variable. */
 struct hw_data_symbol {
-    uint64_t address, size; /* as in the ELF file; size > 0 */
-    const char *name;       /* readable */
+    uint64_t address, size;   /* as in the ELF file; size > 0 */
+    const char *name;         /* readable */
+    const char *linkage_name; /* without a version; NULL where only the readable name was kept */
 };
 
 struct hw_data_section {

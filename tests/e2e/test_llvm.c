@@ -425,7 +425,7 @@ static void test_usage(void **state)
         {{"export", "--format", "profdata"}, "which FILE?"},
         {{"export", "--format", "profdata", profile, profile}, "one FILE at a time"},
         {{"export", "--format", "profdata", "--version", "2", profile}, "can be 3 to 4, not 2"},
-        {{"export", "--format", "memprof-yaml", "--version", "2", profile}, "has no versions"},
+        {{"export", "--format", "memprof-yaml", "--version", "2", profile}, "can be 3 to 4, not 2"},
         {{"export", "--format", "profdata", "--cold-after", "-1", profile}, "--cold-after"},
         {{"export", "--format", "profdata", "-o", "/nowhere/at/all", profile}, "/nowhere/at/all"},
         {{"export", "--format", "profdata", "/nowhere/at/all"}, "/nowhere/at/all"},

@@ -137,6 +137,8 @@ static void test_report_accesses(void **state)
     sweep_verb("report access.hwprof");
     sweep_verb("report --json access.hwprof");
     sweep_verb("export --format csv access.hwprof");
+    sweep_verb("export --format memprof-yaml access.hwprof");
+    sweep_verb("export --format symbol-order access.hwprof");
 }
 
 static void test_export(void **state)

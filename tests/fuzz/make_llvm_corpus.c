@@ -43,7 +43,7 @@ static bool make_version_2(const char *directory)
     struct hw_llvm_profile profile = sample_profile(3, true, 3, false);
     struct hw_llvm_bytes bytes = {0};
     snprintf(yaml, sizeof yaml, "%s/yaml", directory);
-    bool fine = hw_llvm_yaml_write(&profile, &bytes) && write_file(directory, "yaml", &bytes);
+    bool fine = hw_llvm_yaml_write(&profile, HW_LLVM_INDEXED_VERSION, &bytes) && write_file(directory, "yaml", &bytes);
     snprintf(command, sizeof command,
              "llvm-profdata-22 merge '%s' -o '%s/indexed-2' --memprof-version=2 --memprof-full-schema", yaml,
              directory);

@@ -5,6 +5,7 @@
  *   llvm_indexed.c   reader of indexed profiles, MemProf versions 2 to 4: written by llvm-profdata, read by clang
  *   llvm_indexed_write.c   writer of indexed profiles, versions 3 and 4
  *   llvm_yaml.c      writer of the YAML that llvm-profdata reads
+ *   llvm_variables.c   names of variables; their part of the indexed format
  *   llvm_model.c     a profile that was read -> the tables of Heapwise's own file, from which the model is made
  *
  * All of them work on struct hw_llvm_profile, which is such a file in memory. docs/llvm.md says what is
@@ -105,6 +106,16 @@ struct hw_llvm_context {
                      */
 };
 
+/* What data access profiles say of a variable, by its linkage name without the suffixes of passes: hot with its
+ * accesses, or known never to be used. Of the third kind, which is neither, LLVM's tools see nothing: YAML has them as
+ * comments. Names are not terminated. */
+struct hw_llvm_variable {
+    const char *name;
+    uint32_t name_size;
+    enum hw_llvm_use { HW_LLVM_HOT, HW_LLVM_SHARED, HW_LLVM_USED, HW_LLVM_COLD } use; /* SHARED: hot, see variables.h */
+    uint64_t accesses;
+};
+
 /* Owns its arrays but for what HISTOGRAM and NAME point to. */
 struct hw_llvm_profile {
     uint32_t version; /* of the raw format or of MemProf's part of the indexed format */
@@ -120,6 +131,8 @@ struct hw_llvm_profile {
     struct hw_llvm_context *contexts;
     size_t context_count;
     uint64_t *histograms; /* where readers keep the cells */
+    struct hw_llvm_variable *variables; /* by use, as the enum has it; no two hot or cold ones have one name */
+    size_t variable_count;
     bool clang_runtime;   /* raw: the innermost frames are those of clang's runtime: they have been taken off */
 };
 
@@ -179,6 +192,13 @@ bool hw_llvm_indexed_write(const struct hw_llvm_profile *profile, uint32_t versi
 bool hw_llvm_indexed_read(const unsigned char *bytes, size_t size, const char *path, struct hw_llvm_profile *profile,
                           struct hw_error *error);
 
+/* ---- llvm_variables.c ---- */
+
+/* How much of a variable's linkage name LLVM compares: what stands behind a dot is dropped, but for ".__uniq.N". */
+size_t hw_llvm_name_size(const char *linkage_name);
+/* Appends the data access profiles of an indexed file, version 4. */
+void hw_llvm_write_variables(const struct hw_llvm_profile *profile, struct hw_llvm_bytes *out);
+
 /* ---- llvm_model.c ---- */
 
 struct hw_arena;
@@ -218,7 +238,8 @@ struct hw_llvm_site *hw_llvm_sites(const struct hw_llvm_profile *profile, size_t
 
 /* ---- llvm_yaml.c ---- */
 
-bool hw_llvm_yaml_write(const struct hw_llvm_profile *profile, struct hw_llvm_bytes *out);
+/* VERSION: of MemProf. Variables are written from 4 on. */
+bool hw_llvm_yaml_write(const struct hw_llvm_profile *profile, uint32_t version, struct hw_llvm_bytes *out);
 
 /* ---- llvm_model.c ---- */
 

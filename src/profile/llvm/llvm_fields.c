@@ -107,6 +107,7 @@ void hw_llvm_profile_free(struct hw_llvm_profile *profile)
     free(profile->stacks);
     free(profile->contexts);
     free(profile->histograms);
+    free(profile->variables);
     *profile = (struct hw_llvm_profile){0};
 }
 

@@ -5,7 +5,7 @@
  *     summary of the counters: u64 6, u64 16, 6 u64 of zero, 16 x { u64 cutoff, 0, 0 }
  *     hash table of the counters: u64 1, 0, 0
  *     heap profiles: u64 version (3 or 4), offsets of stacks, of records, of the record table
- *         version 4: u64 offset of data access profiles (0: none), u32 6, 6 u64 of a summary
+ *         version 4: u64 offset of data access profiles (0: none; llvm_variables.c), u32 6, 6 u64 of a summary
  *         u64 n, n x u64: the schema, numbers of fields
  *         frames: { u64 GUID, u32 line offset, u32 column, u8 inlined }
  *         stacks, an array of i32: length, then indexes of frames, leaf first; -k: go on k places further
@@ -299,7 +299,7 @@ static bool write_profiles(struct writer *writer)
     for (int i = 0; i < 3; i++)
         hw_llvm_put(out, 0, 8);
     if (writer->version >= 4) {
-        hw_llvm_put(out, 0, 8); /* no data access profiles */
+        hw_llvm_put(out, 0, 8);
         write_summary(writer);
     }
     write_schema(writer);
@@ -310,6 +310,11 @@ static bool write_profiles(struct writer *writer)
     hw_llvm_set(out, start + 16, out->used);
     const size_t table = write_records(writer);
     hw_llvm_set(out, start + 24, table);
+    if (writer->version >= 4 && writer->profile->variable_count) {
+        hw_llvm_align(out);
+        hw_llvm_set(out, start + 32, out->used);
+        hw_llvm_write_variables(writer->profile, out);
+    }
     return table != 0;
 }
 

@@ -12,6 +12,12 @@
  *         CallSites:
  *           - Frames:
  *               - { Function: … }
+ *     DataAccessProfiles:
+ *       SampledRecords:
+ *         - Symbol: table
+ *           AccessCount: 4711
+ *       KnownColdSymbols:
+ *         - messages
  *     ...
  */
 #include "profile/llvm/llvm.h"
@@ -98,7 +104,50 @@ static void write_sites(const struct hw_llvm_profile *profile, const struct hw_l
     }
 }
 
-bool hw_llvm_yaml_write(const struct hw_llvm_profile *profile, struct hw_llvm_bytes *out)
+/* ---- variables ---- */
+
+static void write_uses(const struct hw_llvm_profile *profile, enum hw_llvm_use use, const char *title,
+                       const char *before, struct hw_llvm_bytes *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < profile->variable_count; i++) {
+        const struct hw_llvm_variable *variable = &profile->variables[i];
+        if (variable->use != use)
+            continue;
+        if (!any)
+            print(out, "%s\n", title);
+        any = true;
+        print(out, "%s", before);
+        hw_llvm_put_bytes(out, variable->name, variable->name_size);
+        if (use == HW_LLVM_HOT)
+            print(out, "\n      AccessCount: %llu", (unsigned long long)variable->accesses);
+        else if (use != HW_LLVM_COLD)
+            print(out, ": %llu", (unsigned long long)variable->accesses);
+        print(out, "\n");
+    }
+}
+
+static void write_variables(const struct hw_llvm_profile *profile, struct hw_llvm_bytes *out)
+{
+    print(out, "DataAccessProfiles:\n");
+    write_uses(profile, HW_LLVM_HOT, "  SampledRecords:", "    - Symbol: ", out);
+    write_uses(profile, HW_LLVM_SHARED,
+               "  # Hot, but used and written by several threads: left out, so that they are not packed with others.",
+               "  #   ", out);
+    write_uses(profile, HW_LLVM_USED, "  # Used little, so in neither list:", "  #   ", out);
+    write_uses(profile, HW_LLVM_COLD, "  KnownColdSymbols:", "    - ", out);
+}
+
+/* True if LLVM would see some: it does not read a list of comments. */
+static bool has_variables(const struct hw_llvm_profile *profile)
+{
+    for (size_t i = 0; i < profile->variable_count; i++)
+        if (profile->variables[i].use == HW_LLVM_HOT || profile->variables[i].use == HW_LLVM_COLD)
+            return true;
+    return false;
+}
+
+bool hw_llvm_yaml_write(const struct hw_llvm_profile *profile, uint32_t version, struct hw_llvm_bytes *out)
 {
     size_t count;
     struct hw_llvm_site *site = hw_llvm_sites(profile, &count);
@@ -106,6 +155,8 @@ bool hw_llvm_yaml_write(const struct hw_llvm_profile *profile, struct hw_llvm_by
         return false;
     print(out, "---\nHeapProfileRecords:%s\n", count ? "" : " []");
     write_sites(profile, site, count, out);
+    if (version >= 4 && has_variables(profile))
+        write_variables(profile, out);
     print(out, "...\n");
     free(site);
     return !out->failed;

@@ -273,21 +273,40 @@ static bool is_named(const struct hw_view_module *module, const char *name)
     return !strcmp(module->path, name) || !strcmp(module->name, name);
 }
 
-static bool choose_modules(struct frame_builder *builder)
+static void choose_modules(bool *chosen, const struct hw_view *view, const struct hw_llvm_export_options *options)
 {
-    const struct hw_view *view = builder->view;
-    bool any = false;
     for (size_t i = 0; i < view->module_count; i++) {
         const struct hw_view_module *module = &view->modules[i];
-        bool wanted = module->kind == HW_MODULE_PROGRAM;
-        for (size_t k = 0; k < builder->options->module_count; k++)
-            wanted = (k > 0 && wanted) || is_named(module, builder->options->modules[k]);
-        if (view->names_sought)
-            wanted = wanted && module->has_debug_info;
-        builder->chosen[i] = wanted;
-        any |= wanted;
+        chosen[i] = !options->module_count && module->kind == HW_MODULE_PROGRAM;
+        for (size_t k = 0; k < options->module_count; k++)
+            chosen[i] |= is_named(module, options->modules[k]);
+    }
+}
+
+/* Frames need files and lines. */
+static bool keep_those_with_lines(bool *chosen, const struct hw_view *view)
+{
+    bool any = false;
+    for (size_t i = 0; i < view->module_count; i++) {
+        chosen[i] = chosen[i] && (!view->names_sought || view->modules[i].has_debug_info);
+        any |= chosen[i];
     }
     return any;
+}
+
+static bool add_variables(struct hw_llvm_export *export, const struct hw_view *view, const bool *chosen)
+{
+    struct hw_variables *from = &export->variables;
+    if (!hw_variables_make(from, view, chosen, true))
+        return false;
+    struct hw_llvm_variable *to = export->profile.variables = malloc((from->count + 1) * sizeof *to);
+    for (size_t i = 0; to && i < from->count; i++)
+        to[i] = (struct hw_llvm_variable){.name = from->variable[i].name,
+                                          .name_size = from->variable[i].name_size,
+                                          .use = from->variable[i].use,
+                                          .accesses = from->variable[i].accesses};
+    export->profile.variable_count = to ? from->count : 0;
+    return to != NULL;
 }
 
 /* DWARF without a linkage name (local types and lambdas as gcc describes them) leaves LLVM with the name alone: that
@@ -457,7 +476,12 @@ bool hw_llvm_export_frames(struct hw_llvm_export *export, const struct hw_view *
     builder.leaf = malloc((view->node_count + 1) * sizeof *builder.leaf);
     bool fine = builder.chosen && builder.first && builder.leaf;
     if (fine) {
-        export->no_debug_info = !choose_modules(&builder) && !(view->profile->llvm && view->profile->llvm->frames);
+        choose_modules(builder.chosen, view, options);
+        fine = add_variables(export, view, builder.chosen);
+    }
+    if (fine) {
+        export->no_debug_info =
+            !keep_those_with_lines(builder.chosen, view) && !(view->profile->llvm && view->profile->llvm->frames);
         fine = make_frames(&builder) && make_tree(&builder) && make_contexts(&builder, export);
     }
     free(builder.chosen);
@@ -475,4 +499,5 @@ bool hw_llvm_export_frames(struct hw_llvm_export *export, const struct hw_view *
 void hw_llvm_export_free(struct hw_llvm_export *export)
 {
     hw_llvm_profile_free(&export->profile);
+    hw_variables_free(&export->variables);
 }

@@ -8,6 +8,7 @@
 #define HW_REPORT_EXPORT_LLVM_EXPORT_H
 
 #include "profile/llvm/llvm.h"
+#include "report/export/variables.h"
 #include "report/view/view.h"
 
 /* A lifetime access density of 1.00, in LLVM's hundredths: cold is below 0.05, hot above 1000. */
@@ -25,12 +26,13 @@ struct hw_llvm_export_options {
 
 struct hw_llvm_export {
     struct hw_llvm_profile profile;
-    uint64_t left_out;     /* contexts with allocations of which no frame is known */
-    uint64_t merged;       /* contexts that are the same to LLVM as one before */
-    uint64_t uncounted;    /* contexts whose accesses were not counted */
-    uint64_t cold_by_time; /* of them those that are cold by cold_after_ns */
-    bool no_build_id;      /* raw: the program has none, so llvm-profdata cannot find it */
-    bool no_debug_info;    /* not raw: nor has any module that was asked for */
+    struct hw_variables variables; /* not raw: those that the profile has */
+    uint64_t left_out;             /* contexts with allocations of which no frame is known */
+    uint64_t merged;               /* contexts that are the same to LLVM as one before */
+    uint64_t uncounted;            /* contexts whose accesses were not counted */
+    uint64_t cold_by_time;         /* of them those that are cold by cold_after_ns */
+    bool no_build_id;              /* raw: the program has none, so llvm-profdata cannot find it */
+    bool no_debug_info;            /* not raw: nor has any module that was asked for */
 };
 
 /* For hw_llvm_raw_write: the view needs no symbols. False with ERROR when there is no memory. */

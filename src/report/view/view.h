@@ -219,7 +219,7 @@ struct hw_view {
     size_t side_count;
     struct hw_view_keeps *keeps; /* keeps.h; NULL: not recorded */
     uint32_t *ledger_leaves, *mapping_leaves; /* stacks of what is in the profile's ledger and mappings */
-    struct hw_data *data; /* by module; private to view_globals.c */
+    struct hw_data *data; /* by module; NULL, or empty for modules without globals, locks and keepers */
     bool *data_loaded;    /* by module */
     bool data_is_own;
     struct hw_symbolizer *symbolizer; /* NULL when no binary was needed or allowed */
@@ -516,6 +516,8 @@ size_t hw_view_sides(const struct hw_view *view, size_t context, enum hw_side_sh
 /* Fills granules and globals. MODULE_OF: module by map. False with ERROR when there is no memory. */
 bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
                           struct hw_error *error);
+/* Bytes of a granule of globals. */
+uint32_t hw_view_global_granule(const struct hw_view *view);
 /* Loads the symbols of the module's data into view->data. */
 bool hw_view_load_data(struct hw_view *view, uint32_t module, const struct hw_view_options *options,
                        struct hw_error *error);

@@ -66,7 +66,7 @@ static const struct hw_data_symbol *take_symbols(const struct hw_view *view, uin
     struct hw_data_symbol *symbol = calloc(*count + 1, sizeof *symbol);
     for (size_t i = 0; symbol && i < *count; i++)
         symbol[i] =
-            (struct hw_data_symbol){name[i].address, name[i].size, hw_profile_string(view->profile, name[i].name)};
+            (struct hw_data_symbol){name[i].address, name[i].size, hw_profile_string(view->profile, name[i].name), NULL};
     return symbol;
 }
 
@@ -229,11 +229,17 @@ static int compare_globals(const void *left, const void *right)
     return HW_ORDER(y, x) ?: HW_ORDER(a->granule, b->granule);
 }
 
+uint32_t hw_view_global_granule(const struct hw_view *view)
+{
+    const uint32_t granule = view->profile->access_info.granule;
+    return !view->profile->access_counted ? 8 : granule ? granule : 64;
+}
+
 bool hw_view_make_globals(struct hw_view *view, const uint32_t *module_of, const struct hw_view_options *options,
                           struct hw_error *error)
 {
     const bool counted = view->profile->access_counted;
-    const uint32_t told = view->profile->access_info.granule, granule_size = !counted ? 8 : told ? told : 64;
+    const uint32_t granule_size = hw_view_global_granule(view);
     if (!(counted ? view->profile->global_count : view->profile->sampled_global_count))
         return true;
     if (!make_granules(view, module_of))
