@@ -364,14 +364,14 @@ HELPER struct report_sample *report_sample(void)
 #define TYPE_NODE 4711
 
 static const struct hw_data_symbol parser_symbols[] = {
-    {0x5000, 4, "verbose"},
-    {0x5004, 4, "depth"},
-    {0x5008, 8, "limit"},
-    {0x5010, 8, "input"},
-    {0x5018, 8, "position"},
-    {0x5040, 4096, "keyword_table"},
-    {0x6050, 200, "demo::lexer::scanner_state"},
-    {0x6140, 8, "ready\033"},
+    {0x5000, 4, "verbose", NULL},
+    {0x5004, 4, "depth", NULL},
+    {0x5008, 8, "limit", NULL},
+    {0x5010, 8, "input", NULL},
+    {0x5018, 8, "position", NULL},
+    {0x5040, 4096, "keyword_table", NULL},
+    {0x6050, 200, "demo::lexer::scanner_state", NULL},
+    {0x6140, 8, "ready\033", NULL},
 };
 static const struct hw_data_section parser_sections[] = {{0x4000, 0x5000, ".rodata"}, {0x5000, 0x7000, ".data"}};
 
