@@ -134,7 +134,7 @@ static void write_variables(const struct hw_llvm_profile *profile, struct hw_llv
     write_uses(profile, HW_LLVM_SHARED,
                "  # Hot, but used and written by several threads: left out, so that they are not packed with others.",
                "  #   ", out);
-    write_uses(profile, HW_LLVM_USED, "  # Used little, so in neither list:", "  #   ", out);
+    write_uses(profile, HW_LLVM_USED, "  # Used little (0: without samples), so in neither list:", "  #   ", out);
     write_uses(profile, HW_LLVM_COLD, "  KnownColdSymbols:", "    - ", out);
 }
 

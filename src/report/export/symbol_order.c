@@ -42,7 +42,8 @@ bool hw_export_symbol_order(const struct hw_view *view, const char *const *modul
         return false;
     }
     write_names(&variables, HW_LLVM_HOT, "Hot, the most used first.", "", out);
-    write_names(&variables, HW_LLVM_USED, "Used little.", "", out);
+    write_names(&variables, HW_LLVM_USED, variables.sampled ? "Used little, or without samples." : "Used little.", "",
+                out);
     write_names(&variables, HW_LLVM_COLD, "Never used.", "", out);
     write_names(&variables, HW_LLVM_SHARED,
                 "Hot, but used and written by several threads: not in the order, so that they are not packed with "

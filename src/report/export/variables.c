@@ -216,8 +216,9 @@ void hw_variables_notes(const struct hw_variables *variables, struct hw_buffer *
 {
     if (!variables->known)
         return;
-    hw_buffer_add(out, "variables: %s hot, %s used little, %s never used\n", HW_COUNT(variables->of_use[HW_LLVM_HOT]),
-                  HW_COUNT(variables->of_use[HW_LLVM_USED]), HW_COUNT(variables->of_use[HW_LLVM_COLD]));
+    hw_buffer_add(out, "variables: %s hot, %s used little%s, %s never used\n", HW_COUNT(variables->of_use[HW_LLVM_HOT]),
+                  HW_COUNT(variables->of_use[HW_LLVM_USED]), variables->sampled ? " or not sampled" : "",
+                  HW_COUNT(variables->of_use[HW_LLVM_COLD]));
     if (variables->sampled)
         hw_buffer_add(out, "accesses to variables were sampled: %s%s\n", HW_OF(variables->accesses, "sample"),
                       variables->accesses < HW_COLD_SAMPLES ? ", too few to call a variable never used"
