@@ -37,7 +37,6 @@ struct attach {
     struct hw_target_code code;
     struct hw_safe_points points;
     struct hw_image *runtime; /* NULL: not loaded */
-    uint64_t variable;        /* heapwise_attach in it */
     struct hw_parking parking;
     int lock; /* -1: none */
 };
@@ -92,10 +91,10 @@ static bool read_code(struct attach *attach, uint64_t base)
 static bool read_info(struct attach *attach)
 {
     struct hw_attach *info = &attach->out->info;
-    attach->variable = attach->runtime ? hw_image_symbol(&attach->stop, attach->runtime, HW_ATTACH_VARIABLE) : 0;
-    if (!attach->variable)
+    attach->out->variable = attach->runtime ? hw_image_symbol(&attach->stop, attach->runtime, HW_ATTACH_VARIABLE) : 0;
+    if (!attach->out->variable)
         return FAIL(attach, "process %d has the runtime of another version of Heapwise", (int)attach->stop.pid);
-    if (!hw_stop_read(&attach->stop, attach->variable, info, sizeof *info))
+    if (!hw_stop_read(&attach->stop, attach->out->variable, info, sizeof *info))
         return false;
     if (info->version != HW_ATTACH_VERSION || info->patch_count > HW_ATTACH_PATCHES)
         return FAIL(attach, "process %d has the runtime of another version of Heapwise", (int)attach->stop.pid);
@@ -424,7 +423,7 @@ static bool begin(struct attach *attach)
         return false;
     const bool kept = keep_errno(attach);
     bool fine = kept && (attach->runtime || load_runtime(attach, base)) && read_info(attach);
-    fine = fine && hw_stop_write(&attach->stop, attach->variable + offsetof(struct hw_attach, options),
+    fine = fine && hw_stop_write(&attach->stop, attach->out->variable + offsetof(struct hw_attach, options),
                                  attach->out->options, length);
     const bool begun = fine && call_runtime(attach, HW_ATTACH_BEGIN);
     if (kept && !attach->parking.thread.gone) {
@@ -551,4 +550,12 @@ bool hw_attach_begin(struct hw_attaching *attaching)
 bool hw_attach_end(struct hw_attaching *attaching)
 {
     return run(attaching, end);
+}
+
+bool hw_attach_is_lost(const struct hw_attaching *attaching)
+{
+    uint64_t version = 0;
+    const struct iovec to = {&version, sizeof version}, from = {(void *)(uintptr_t)attaching->variable, sizeof version};
+    const bool known = process_vm_readv(attaching->pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof version;
+    return known ? version != HW_ATTACH_VERSION : errno == EFAULT || errno == EPERM;
 }

@@ -15,6 +15,7 @@ struct hw_attaching {
     const char *runtime;   /* the library to be loaded */
     const char *options;   /* HEAPWISE_OPTIONS of the recording */
     struct hw_attach info; /* the result: what the runtime says */
+    uint64_t variable;     /* likewise: heapwise_attach in the process */
     bool other_files;      /* likewise: the process sees other files than this command, the names in `info` are its own */
     struct hw_error error;
 };
@@ -23,6 +24,8 @@ struct hw_attaching {
 bool hw_attach_begin(struct hw_attaching *attaching);
 /* Ends it: no code is patched any more, and the profile is complete. False: `error` says why not. */
 bool hw_attach_end(struct hw_attaching *attaching);
+/* Whether the process has executed another program since it was recorded. */
+bool hw_attach_is_lost(const struct hw_attaching *attaching);
 
 /* ---- verb_attach.c: from begin to end, for attach --for and record -p ---- */
 

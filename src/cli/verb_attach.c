@@ -105,8 +105,9 @@ static bool make_options(const struct hw_running *command, char *options, size_t
     const bool other = hw_sees_other_files(command->pid);
     const char *output = command->output ? command->output : other ? "/tmp/%e.%p.hwprof" : NULL;
     if (other && *output != '/') {
-        hw_error_set(error, "process %d sees other files than this command (a container, or chroot): give a name with -o "
-                            "that begins with / and that it can create, such as /tmp/%%e.%%p.hwprof",
+        hw_error_set(error,
+                     "process %d sees other files than this command (a container, or chroot): give a name with -o "
+                     "that begins with / and that it can create, such as /tmp/%%e.%%p.hwprof",
                      (int)command->pid);
         return false;
     }
@@ -139,9 +140,11 @@ static sigset_t block_ends(void)
     return ends;
 }
 
-/* Until the time has passed (SECONDS is 0: for as long as it takes), a signal asks for the end, or the process has ended:
- * false. */
-static bool wait_for_end(pid_t pid, const sigset_t *ends, uint64_t seconds)
+enum end { END_ASKED_FOR, END_OF_PROCESS, END_BY_EXEC };
+
+/* Until the time has passed (SECONDS is 0: for as long as it takes), a signal asks for the end, or there is nothing to
+ * be recorded any more. */
+static enum end wait_for_end(const struct hw_attaching *attaching, const sigset_t *ends, uint64_t seconds)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -150,9 +153,11 @@ static bool wait_for_end(pid_t pid, const sigset_t *ends, uint64_t seconds)
         const struct timespec moment = {.tv_nsec = 100000000};
         clock_gettime(CLOCK_MONOTONIC, &now);
         if ((seconds && now.tv_sec >= until) || sigtimedwait(ends, NULL, &moment) > 0)
-            return true;
-        if (kill(pid, 0) != 0 && errno == ESRCH)
-            return false;
+            return END_ASKED_FOR;
+        if (kill(attaching->pid, 0) != 0 && errno == ESRCH)
+            return END_OF_PROCESS;
+        if (hw_attach_is_lost(attaching))
+            return END_BY_EXEC;
     }
 }
 
@@ -210,15 +215,21 @@ bool hw_record_running(const struct hw_running *command, char *path, size_t size
         hw_say(command->seconds ? "process %d is recorded into %s for %" PRIu64 " s, or until Ctrl-C"
                                 : "process %d is recorded into %s until Ctrl-C",
                (int)command->pid, path, command->seconds);
-    if (fine && !wait_for_end(command->pid, &ends, command->seconds)) {
-        close_profile(&attaching);
-        if (attaching.other_files && !command->quiet)
-            hw_say("process %d has ended; its profile is %s where it ran", (int)command->pid, attaching.info.path);
-    } else if (fine && !end_recording(&attaching)) {
-        fine = attaching.info.stage == HW_ATTACH_IDLE; /* another command has ended it: the profile is complete */
-        if (fine && !command->quiet)
+    enum end end = fine ? wait_for_end(&attaching, &ends, command->seconds) : END_ASKED_FOR;
+    if (fine && end == END_ASKED_FOR && !end_recording(&attaching)) {
+        end = hw_attach_is_lost(&attaching) ? END_BY_EXEC : END_ASKED_FOR;
+        /* or another command has ended it: the profile is complete */
+        fine = end == END_BY_EXEC || attaching.info.stage == HW_ATTACH_IDLE;
+        if (end == END_ASKED_FOR && fine && !command->quiet)
             hw_say("process %d is not recorded any more since an earlier heapwise detach", (int)command->pid);
     }
+    if (end != END_ASKED_FOR)
+        close_profile(&attaching);
+    if (end == END_BY_EXEC && !command->quiet)
+        hw_say("process %d has executed another program, which is not recorded: the profile ends there",
+               (int)command->pid);
+    if (end == END_OF_PROCESS && attaching.other_files && !command->quiet)
+        hw_say("process %d has ended; its profile is %s where it ran", (int)command->pid, attaching.info.path);
     *error = attaching.error;
     return fine;
 }

@@ -327,6 +327,30 @@ static void test_detached_by_another(void **state)
     free(profile);
 }
 
+/* attach --for, and the process executes another program. */
+static void test_executed(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach"), "exec", NULL});
+    char *profile = join_path(test_directory, "executed.hwprof");
+    const char *const argv[] = {heapwise_path(), "attach", "-o", profile, "--for", "1h", program.number, NULL};
+    struct run_process command = run_start(argv, NULL);
+    const bool recorded = wait_for_words(&command, "is recorded into");
+    assert_int_equal(write(program.to, "x", 1), 1);
+    assert_int_equal(read_byte(&program), 'r');
+    struct run_result result = run_finish(&command, 60);
+    if (!recorded && strstr(result.err, "no permission to"))
+        SKIP("processes cannot be traced here");
+    assert_exit(&result, 0, "attach --for");
+    assert_contains(result.err, "has executed another program");
+    run_result_free(&result);
+    json_decref(load_report(profile, 0));
+    assert_not_done("detach", program.number, "is not recorded");
+    ask(&program);
+    assert_int_equal(finish(&program), 0);
+    free(profile);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -532,5 +556,6 @@ TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test
                cmocka_unit_test(test_sampled), cmocka_unit_test(test_threads_notice_nothing),
                cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_killed_in_the_middle),
                cmocka_unit_test(test_refused), cmocka_unit_test(test_names), cmocka_unit_test(test_detached_by_another),
-               cmocka_unit_test(test_recorded_already), cmocka_unit_test(test_container),
-               cmocka_unit_test(test_record_until_signal), cmocka_unit_test(test_record_wrong_use))
+               cmocka_unit_test(test_executed), cmocka_unit_test(test_recorded_already),
+               cmocka_unit_test(test_container), cmocka_unit_test(test_record_until_signal),
+               cmocka_unit_test(test_record_wrong_use))

@@ -6,6 +6,7 @@
  * reallocated and freed by each of two.
  * attach family: for a first byte it forks a child, which allocates and writes its process ID; for a second one the
  * child ends, and the byte is written back.
+ * attach exec: as count, but after the first byte it executes itself.
  * attach busy THREADS: threads allocate without a pause and check everything that they can see: contents, errno, vector
  * registers, results of calls that wait. Others fork, open libraries, jump out of signal handlers, start threads. Ends
  * with exit code 0, or the number of the first thing that was wrong, when it has read a byte.
@@ -90,6 +91,14 @@ static void family_once(void)
         _exit(write(1, &self, sizeof self) == sizeof self && read(0, &byte, 1) == 1 ? 0 : 1);
     }
     waitpid(child, NULL, 0);
+}
+
+static int execute(char *self)
+{
+    char byte;
+    if (write(1, "r", 1) == 1 && read(0, &byte, 1) == 1)
+        execl(self, self, "count", (char *)NULL);
+    return 1;
 }
 
 static int repeat(void (*once)(void))
@@ -254,11 +263,11 @@ static void *do_other_things(void *argument)
 
 static int be_busy(int count_of_threads)
 {
-    pthread_t threads[64], others, waiting;
+    pthread_t threads[256], others, waiting;
     int nothing[2];
     char byte;
     signal(SIGUSR2, jump);
-    if (pipe(nothing) != 0 || count_of_threads > 64)
+    if (pipe(nothing) != 0 || count_of_threads > 256)
         return 1;
     for (int i = 0; i < count_of_threads; i++)
         pthread_create(&threads[i], NULL, allocate, (void *)(uintptr_t)(i * 7919 + 1));
@@ -311,6 +320,8 @@ int main(int argc, char **argv)
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only a parent may trace */
     if (argc == 2 && strcmp(argv[1], "strict") == 0)
         return be_strict();
+    if (argc == 2 && strcmp(argv[1], "exec") == 0)
+        return execute(argv[0]);
     if (argc == 3 && strcmp(argv[1], "thread") == 0)
         return have_filtered_thread(argv[2]);
     if (argc > 3 && strcmp(argv[1], "filter") == 0) {
