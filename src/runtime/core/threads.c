@@ -119,7 +119,8 @@ static struct hw_thread *new_state(void)
     slab += bytes;
     left -= bytes;
     thread->operator->slot = threads.count;
-    threads.all[threads.count++] = thread;
+    threads.all[threads.count] = thread;
+    __atomic_store_n(&threads.count, threads.count + 1, __ATOMIC_RELEASE); /* others read the list without a lock */
     return thread;
 }
 
@@ -150,7 +151,8 @@ uint32_t hw_threads_tid(unsigned long thread)
 
 void hw_threads_wait_outside(void)
 {
-    for (uint32_t i = 0; i < threads.count; i++)
+    const uint32_t count = __atomic_load_n(&threads.count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
         for (int patience = 0; patience < 10000; patience++) {
             uintptr_t gate = __atomic_load_n(&threads.all[i]->gate, __ATOMIC_ACQUIRE);
             if (threads.all[i] == hw_self || !(gate & HW_GATE_RUNTIME))
