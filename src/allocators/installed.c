@@ -168,6 +168,16 @@ const char *hw_allocator_library(const char *name)
     return first;
 }
 
+int hw_kernel_huge_pages(void)
+{
+    char line[64] = "";
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    const bool fine = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    return !fine ? -1 : strstr(line, "[always]") ? 2 : strstr(line, "[madvise]") ? 1 : 0;
+}
+
 const char *hw_allocator_package(const char *library)
 {
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)

@@ -35,12 +35,15 @@ char *hw_facts_text(const char *preload, struct hw_error *error);
  * just the first. "": none is needed (glibc). NULL: the name is not known. */
 const char *hw_allocator_library(const char *name);
 
+/* Transparent huge pages of this machine: 0 never, 1 for those that ask (madvise), 2 always, -1: not known. */
+int hw_kernel_huge_pages(void);
+
 /* Debian's package with LIBRARY, NULL: not known. */
 const char *hw_allocator_package(const char *library);
 
-/* glibc and those of jemalloc, tcmalloc, mimalloc and tbbmalloc that are installed, then ADDED ones ("NAME=PATH", ended by NULL,
- * may be NULL; a name that was found already replaces that one). One that cannot be probed has a `problem`, but is
- * there. False with ERROR when an added one is malformed or not there. Free in any case. */
+/* glibc and those of jemalloc, tcmalloc, mimalloc and tbbmalloc that are installed, then ADDED ones ("NAME=PATH", ended
+ * by NULL, may be NULL; a name that was found already replaces that one). One that cannot be probed has a `problem`,
+ * but is there. False with ERROR when an added one is malformed or not there. Free in any case. */
 bool hw_allocators_find(struct hw_allocators *allocators, const char *const added[], struct hw_error *error);
 void hw_allocators_free(struct hw_allocators *allocators);
 

@@ -70,11 +70,27 @@ void hw_facts_of_profile(const struct hw_profile *profile, struct hw_facts *fact
     snprintf(facts->why, sizeof facts->why, "%.250s", reason ? reason : error.message);
 }
 
+/* Whether the run had small pages where it could have had huge ones: by this machine and this environment, which are
+ * those of the run. */
+static bool small_pages(void)
+{
+    static const char *const asking[][2] = {{"GLIBC_TUNABLES", "glibc.malloc.hugetlb="},
+                                            {"MALLOC_CONF", "thp:always"},
+                                            {"MIMALLOC_LARGE_OS_PAGES", ""},
+                                            {"MIMALLOC_ALLOW_LARGE_OS_PAGES", ""}};
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) {
+        const char *value = getenv(asking[i][0]);
+        if (value && strstr(value, asking[i][1]))
+            return false;
+    }
+    return hw_kernel_huge_pages() == 1;
+}
+
 static void fill_facts(struct hw_allocator_facts *to, const struct hw_facts *from, uint32_t flags)
 {
     *to = (struct hw_allocator_facts){
         .flags = flags | (from->large_by_brk ? HW_FACTS_LARGE_BY_BRK : 0) |
-                 (from->large_returned ? HW_FACTS_LARGE_RETURNED : 0),
+                 (from->large_returned ? HW_FACTS_LARGE_RETURNED : 0) | (small_pages() ? HW_FACTS_SMALL_PAGES : 0),
         .style = from->style,
         .reuse = from->reuse,
         .thread_cache = from->thread_cache,
@@ -230,7 +246,7 @@ static void add_section(struct observing *observing, uint32_t type, uint32_t ent
             (struct hw_section_source){type, entry_size, 1, bytes, entries * entry_size};
 }
 
-static void find_facts(const struct hw_profile *profile, struct hw_known_facts *known, struct hw_facts *facts,
+static void find_facts(const struct hw_profile *profile, struct hw_remembered_facts *known, struct hw_facts *facts,
                        bool *probed)
 {
     const bool same = known && strcmp(known->path, profile->allocator_path) == 0 && !why_not(profile);

@@ -6,7 +6,7 @@
 #include "profile/profile.h"
 
 /* What was found out for the profile before: the processes of a run mostly have one allocator. All zeros at first. */
-struct hw_known_facts {
+struct hw_remembered_facts {
     char path[PATH_MAX]; /* of the allocator; "": none yet */
     struct hw_facts facts;
     bool probed;
@@ -14,7 +14,7 @@ struct hw_known_facts {
 
 struct hw_observe_options {
     const struct hw_facts *told;  /* instead of what would be found out; NULL: none */
-    struct hw_known_facts *known; /* NULL: nothing is remembered */
+    struct hw_remembered_facts *known; /* NULL: nothing is remembered */
     bool predict;                 /* replay with all installed allocators: takes some seconds */
 };
 

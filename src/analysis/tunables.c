@@ -1,6 +1,7 @@
 /* tunables.c - settings of allocators that act against what a run was found to suffer from.
  *
- * Names are those of glibc 2.36 (GLIBC_TUNABLES), jemalloc 5.3 (MALLOC_CONF), gperftools 2.10 and mimalloc 2.0. */
+ * Names are those of glibc 2.36 (GLIBC_TUNABLES), jemalloc 5.3 (MALLOC_CONF), gperftools 2.10, and mimalloc 2.0
+ * and 2.1. */
 #include "analysis/verdict.h"
 
 #include <inttypes.h>
@@ -13,34 +14,48 @@ enum value { NO_VALUE, LARGEST, HEAP, THREADS, CACHE };
 
 /* Of one allocator against one cause. FORMAT has a %PRIu64 where VALUE is not NO_VALUE. */
 static const struct tunable {
-    const char *allocator; /* the name begins with it */
+    const char *allocator;  /* the name begins with it */
+    unsigned since, before; /* versions that have it: 100 * major + minor; 0: any */
     enum hw_verdict_cause cause;
     enum value value;
     const char *format;
 } tunables[] = {
     /* Setting any of the three turns the moving threshold off: both are given. */
-    {"glibc", HW_CAUSE_MAPPING, LARGEST,
+    {"glibc", 0, 0, HW_CAUSE_MAPPING, LARGEST,
      "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=%1$" PRIu64 ":glibc.malloc.trim_threshold=%2$" PRIu64},
-    {"glibc", HW_CAUSE_HEAP_END, HEAP,
+    {"glibc", 0, 0, HW_CAUSE_HEAP_END, HEAP,
      "GLIBC_TUNABLES=glibc.malloc.trim_threshold=%1$" PRIu64 ":glibc.malloc.top_pad=16777216"},
-    {"glibc", HW_CAUSE_ADVICE, HEAP, "GLIBC_TUNABLES=glibc.malloc.trim_threshold=%1$" PRIu64},
-    {"glibc", HW_CAUSE_LOCKS, THREADS, "GLIBC_TUNABLES=glibc.malloc.arena_max=%1$" PRIu64},
-    {"glibc", HW_CAUSE_NEW_MEMORY, NO_VALUE, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"},
-    {"glibc", HW_CAUSE_BLOWUP, NO_VALUE, "GLIBC_TUNABLES=glibc.malloc.arena_max=1"},
-    {"jemalloc", HW_CAUSE_ADVICE, NO_VALUE, "MALLOC_CONF=dirty_decay_ms:60000,muzzy_decay_ms:60000"},
-    {"jemalloc", HW_CAUSE_MAPPING, LARGEST, "MALLOC_CONF=oversize_threshold:0,dirty_decay_ms:60000"},
-    {"jemalloc", HW_CAUSE_LOCKS, THREADS, "MALLOC_CONF=narenas:%1$" PRIu64},
-    {"jemalloc", HW_CAUSE_NEW_MEMORY, NO_VALUE, "MALLOC_CONF=thp:always,dirty_decay_ms:60000"},
-    {"jemalloc", HW_CAUSE_BLOWUP, NO_VALUE, "MALLOC_CONF=narenas:1,dirty_decay_ms:0"},
-    {"jemalloc", HW_CAUSE_KEPT, NO_VALUE, "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0"},
-    {"tcmalloc", HW_CAUSE_ADVICE, NO_VALUE, "TCMALLOC_RELEASE_RATE=0"},
-    {"tcmalloc", HW_CAUSE_LOCKS, CACHE, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=%1$" PRIu64},
-    {"tcmalloc", HW_CAUSE_BLOWUP, NO_VALUE, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=4194304"},
-    {"tcmalloc", HW_CAUSE_KEPT, NO_VALUE, "TCMALLOC_AGGRESSIVE_DECOMMIT=t"},
-    {"mimalloc", HW_CAUSE_ADVICE, NO_VALUE, "MIMALLOC_ALLOW_DECOMMIT=0"},
-    {"mimalloc", HW_CAUSE_MAPPING, NO_VALUE, "MIMALLOC_ALLOW_DECOMMIT=0"},
-    {"mimalloc", HW_CAUSE_KEPT, NO_VALUE, "MIMALLOC_PAGE_RESET=1"},
-    {"mimalloc", HW_CAUSE_NEW_MEMORY, NO_VALUE, "MIMALLOC_LARGE_OS_PAGES=1"},
+    {"glibc", 0, 0, HW_CAUSE_ADVICE, HEAP, "GLIBC_TUNABLES=glibc.malloc.trim_threshold=%1$" PRIu64},
+    {"glibc", 0, 0, HW_CAUSE_LOCKS, THREADS, "GLIBC_TUNABLES=glibc.malloc.arena_max=%1$" PRIu64},
+    {"glibc", 235, 0, HW_CAUSE_NEW_MEMORY, NO_VALUE, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"},
+    {"glibc", 0, 0, HW_CAUSE_BLOWUP, NO_VALUE, "GLIBC_TUNABLES=glibc.malloc.arena_max=1"},
+    {"glibc", 235, 0, HW_CAUSE_SMALL_PAGES, NO_VALUE, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"},
+    {"glibc", 0, 0, HW_CAUSE_LASTING, NO_VALUE, "GLIBC_TUNABLES=glibc.malloc.trim_threshold=131072"},
+    {"jemalloc", 0, 0, HW_CAUSE_ADVICE, NO_VALUE, "MALLOC_CONF=dirty_decay_ms:60000,muzzy_decay_ms:60000"},
+    {"jemalloc", 0, 0, HW_CAUSE_MAPPING, LARGEST, "MALLOC_CONF=oversize_threshold:0,dirty_decay_ms:60000"},
+    {"jemalloc", 0, 0, HW_CAUSE_LOCKS, THREADS, "MALLOC_CONF=narenas:%1$" PRIu64},
+    {"jemalloc", 0, 0, HW_CAUSE_NEW_MEMORY, NO_VALUE, "MALLOC_CONF=thp:always,dirty_decay_ms:60000"},
+    {"jemalloc", 0, 0, HW_CAUSE_BLOWUP, NO_VALUE, "MALLOC_CONF=narenas:1,dirty_decay_ms:0"},
+    {"jemalloc", 0, 0, HW_CAUSE_KEPT, NO_VALUE, "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0"},
+    {"jemalloc", 501, 0, HW_CAUSE_SMALL_PAGES, NO_VALUE, "MALLOC_CONF=thp:always"},
+    {"jemalloc", 0, 0, HW_CAUSE_LASTING, NO_VALUE, "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0"},
+    {"tcmalloc", 0, 0, HW_CAUSE_ADVICE, NO_VALUE, "TCMALLOC_RELEASE_RATE=0"},
+    {"tcmalloc", 0, 0, HW_CAUSE_LOCKS, CACHE, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=%1$" PRIu64},
+    {"tcmalloc", 0, 0, HW_CAUSE_BLOWUP, NO_VALUE, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=4194304"},
+    {"tcmalloc", 0, 0, HW_CAUSE_KEPT, NO_VALUE, "TCMALLOC_AGGRESSIVE_DECOMMIT=t"},
+    {"tcmalloc", 0, 0, HW_CAUSE_LASTING, NO_VALUE, "TCMALLOC_AGGRESSIVE_DECOMMIT=t"},
+    {"mimalloc", 0, 201, HW_CAUSE_ADVICE, NO_VALUE, "MIMALLOC_ALLOW_DECOMMIT=0"},
+    {"mimalloc", 0, 201, HW_CAUSE_MAPPING, NO_VALUE, "MIMALLOC_ALLOW_DECOMMIT=0"},
+    {"mimalloc", 0, 201, HW_CAUSE_KEPT, NO_VALUE, "MIMALLOC_PAGE_RESET=1"},
+    {"mimalloc", 0, 201, HW_CAUSE_LASTING, NO_VALUE, "MIMALLOC_PAGE_RESET=1"},
+    {"mimalloc", 0, 201, HW_CAUSE_NEW_MEMORY, NO_VALUE, "MIMALLOC_LARGE_OS_PAGES=1"},
+    {"mimalloc", 0, 201, HW_CAUSE_SMALL_PAGES, NO_VALUE, "MIMALLOC_LARGE_OS_PAGES=1"},
+    {"mimalloc", 201, 0, HW_CAUSE_ADVICE, NO_VALUE, "MIMALLOC_PURGE_DELAY=-1"},
+    {"mimalloc", 201, 0, HW_CAUSE_MAPPING, NO_VALUE, "MIMALLOC_PURGE_DELAY=-1"},
+    {"mimalloc", 201, 0, HW_CAUSE_KEPT, NO_VALUE, "MIMALLOC_PURGE_DELAY=0"},
+    {"mimalloc", 201, 0, HW_CAUSE_LASTING, NO_VALUE, "MIMALLOC_PURGE_DELAY=0"},
+    {"mimalloc", 201, 0, HW_CAUSE_NEW_MEMORY, NO_VALUE, "MIMALLOC_ALLOW_LARGE_OS_PAGES=1"},
+    {"mimalloc", 201, 0, HW_CAUSE_SMALL_PAGES, NO_VALUE, "MIMALLOC_ALLOW_LARGE_OS_PAGES=1"},
 };
 
 /* The next power of two, at least LEAST. */
@@ -71,14 +86,27 @@ static uint64_t value_of(const struct hw_verdict_input *input, enum value value)
     }
 }
 
+/* "glibc 2.36" -> 236; 0: not known, taken as new. */
+static unsigned version_of(const char *allocator)
+{
+    unsigned major, minor;
+    return sscanf(allocator, "%*s %u.%u", &major, &minor) == 2 ? 100 * major + minor : 0;
+}
+
+static bool has(const struct tunable *tunable, const char *allocator)
+{
+    const unsigned version = version_of(allocator);
+    return strncmp(allocator, tunable->allocator, strlen(tunable->allocator)) == 0 &&
+           (!version || version >= tunable->since) && (!tunable->before || (version && version < tunable->before));
+}
+
 void hw_tunable(char *out, size_t size, const struct hw_verdict_input *input, enum hw_verdict_cause cause)
 {
     out[0] = '\0';
     if (!input->allocator)
         return;
     for (size_t i = 0; i < sizeof tunables / sizeof *tunables; i++)
-        if (tunables[i].cause == cause &&
-            strncmp(input->allocator, tunables[i].allocator, strlen(tunables[i].allocator)) == 0) {
+        if (tunables[i].cause == cause && has(&tunables[i], input->allocator)) {
             const uint64_t value = value_of(input, tunables[i].value);
             snprintf(out, size, tunables[i].format, value, value * 4);
             return;

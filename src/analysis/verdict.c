@@ -22,13 +22,32 @@
 #define RATE_MOST          5e-6 /* seconds: an operation that takes longer is slow by itself */
 #define LINES_SHARE        0.01
 #define GAIN_LEAST         0.03
+/* Seconds that a page fault takes beyond what the same memory takes in huge pages, and by which one less is faster:
+ * least on hardware, most in a virtual machine that others use too (docs/allocators.md has what was measured). */
+#define FAULT_LEAST     0.1e-6
+#define FAULT_MOST      3e-6
+#define FAULTS_MOST     0.8 /* of the run: huge pages take at least a fifth of the time that small ones take */
+#define PAGE            4096.0
+#define SMALL_PAGES     (16 * MEMORY_LEAST / 8) /* bytes of a heap from which huge pages serve it */
+#define SETTING_REMOVES 0.5                     /* of calls, at least, by a setting against them */
 
 const char *const hw_verdict_cause_names[HW_CAUSES] = {
-    [HW_CAUSE_MAPPING] = "mapping",   [HW_CAUSE_HEAP_END] = "heap-end",     [HW_CAUSE_ADVICE] = "advice",
-    [HW_CAUSE_LOCKS] = "locks",       [HW_CAUSE_NEW_MEMORY] = "new-memory", [HW_CAUSE_RATE] = "rate",
-    [HW_CAUSE_CLEARING] = "clearing", [HW_CAUSE_COPYING] = "copying",       [HW_CAUSE_SLOW] = "slow-operations",
-    [HW_CAUSE_INTERNAL] = "internal", [HW_CAUSE_BLOWUP] = "blowup",         [HW_CAUSE_EXTERNAL] = "external",
-    [HW_CAUSE_KEPT] = "kept",         [HW_CAUSE_LASTING] = "lasting",       [HW_CAUSE_FALSE_SHARING] = "false-sharing",
+    [HW_CAUSE_MAPPING] = "mapping",
+    [HW_CAUSE_HEAP_END] = "heap-end",
+    [HW_CAUSE_ADVICE] = "advice",
+    [HW_CAUSE_LOCKS] = "locks",
+    [HW_CAUSE_NEW_MEMORY] = "new-memory",
+    [HW_CAUSE_RATE] = "rate",
+    [HW_CAUSE_CLEARING] = "clearing",
+    [HW_CAUSE_COPYING] = "copying",
+    [HW_CAUSE_SLOW] = "slow-operations",
+    [HW_CAUSE_INTERNAL] = "internal",
+    [HW_CAUSE_BLOWUP] = "blowup",
+    [HW_CAUSE_EXTERNAL] = "external",
+    [HW_CAUSE_KEPT] = "kept",
+    [HW_CAUSE_LASTING] = "lasting",
+    [HW_CAUSE_FALSE_SHARING] = "false-sharing",
+    [HW_CAUSE_SMALL_PAGES] = "small-pages",
 };
 const char *const hw_verdict_answer_names[] = {
     [HW_VERDICT_NOT_KNOWN] = "unknown",
@@ -56,10 +75,10 @@ struct hw_verdict_input hw_verdict_input_none(void)
         .copying = {HW_NOT_OBSERVED, NAN},
         .in_syscalls = NAN,
         .exact = NAN,
-        .map = {HW_NOT_OBSERVED, NAN},
-        .advise = {HW_NOT_OBSERVED, NAN},
-        .heap_end = {HW_NOT_OBSERVED, NAN},
-        .protect = {HW_NOT_OBSERVED, NAN},
+        .map = {HW_NOT_OBSERVED, 0, NAN},
+        .advise = {HW_NOT_OBSERVED, 0, NAN},
+        .heap_end = {HW_NOT_OBSERVED, 0, NAN},
+        .protect = {HW_NOT_OBSERVED, 0, NAN},
         .waiting = NAN,
         .acquired = HW_NOT_OBSERVED,
         .contended = HW_NOT_OBSERVED,
@@ -158,7 +177,7 @@ static struct hw_verdict_finding *add(struct hw_verdict *verdict, const struct h
 {
     struct hw_verdict_finding *finding = &verdict->findings[verdict->finding_count++];
     *finding = (struct hw_verdict_finding){
-        .cause = cause, .share = share, .seconds = NAN, .gain = NAN, .bytes = NAN, .site = SIZE_MAX};
+        .cause = cause, .share = share, .seconds = NAN, .gain = NAN, .gain_least = NAN, .bytes = NAN, .site = SIZE_MAX};
     finding->when = input->when[cause];
     hw_tunable(finding->tunable, sizeof finding->tunable, input, cause);
     return finding;
@@ -173,6 +192,18 @@ static struct hw_verdict_finding *add_seconds(struct hw_verdict *verdict, const 
     finding->seconds = seconds;
     finding->gain = seconds < input->critical ? seconds : input->critical;
     return finding;
+}
+
+/* Calls that a setting makes superfluous: besides them, the pages that they take away need no new page faults, which
+ * the program has outside of operations. */
+static void predict_calls(struct hw_verdict *verdict, const struct hw_verdict_input *input, double seconds,
+                          uint64_t bytes)
+{
+    struct hw_verdict_finding *finding = &verdict->findings[verdict->finding_count - 1];
+    if (!finding->tunable[0])
+        return;
+    finding->gain_least = SETTING_REMOVES * finding->gain;
+    finding->gain = fmin(seconds + FAULT_MOST * (double)bytes / PAGE, input->run);
 }
 
 static bool add_time(struct hw_verdict *verdict, const struct hw_verdict_input *input, enum hw_verdict_cause cause,
@@ -201,9 +232,12 @@ static double cost_of_newness(const struct hw_verdict_input *input)
 static void time_findings(struct hw_verdict *verdict, const struct hw_verdict_input *input)
 {
     double explained = 0;
-    add_time(verdict, input, HW_CAUSE_MAPPING, input->map.seconds, &explained);
-    add_time(verdict, input, HW_CAUSE_HEAP_END, input->heap_end.seconds, &explained);
-    add_time(verdict, input, HW_CAUSE_ADVICE, input->advise.seconds, &explained);
+    if (add_time(verdict, input, HW_CAUSE_MAPPING, input->map.seconds, &explained))
+        predict_calls(verdict, input, input->map.seconds, input->map.bytes);
+    if (add_time(verdict, input, HW_CAUSE_HEAP_END, input->heap_end.seconds, &explained))
+        predict_calls(verdict, input, input->heap_end.seconds, input->heap_end.bytes);
+    if (add_time(verdict, input, HW_CAUSE_ADVICE, input->advise.seconds, &explained))
+        predict_calls(verdict, input, input->advise.seconds, input->advise.bytes);
     add_time(verdict, input, HW_CAUSE_LOCKS, input->waiting, &explained);
     if (isnan(input->faults) || input->faults >= NEW_FAULTS)
         add_time(verdict, input, HW_CAUSE_NEW_MEMORY, cost_of_newness(input), &explained);
@@ -228,6 +262,25 @@ static void time_findings(struct hw_verdict *verdict, const struct hw_verdict_in
     struct hw_verdict_finding *finding = add_seconds(verdict, input, each ? HW_CAUSE_SLOW : HW_CAUSE_RATE, rest);
     if (hw_share(input->site_seconds, input->operations) >= CAUSE_SHARE)
         finding->site = input->site;
+}
+
+/* Each page of the heap was touched for a first time, mostly outside of operations. How much faster the program's own
+ * accesses are with fewer misses of the TLB is not known. */
+static void page_finding(struct hw_verdict *verdict, const struct hw_verdict_input *input)
+{
+    const double pages = input->total / PAGE;
+    if (!input->small_pages || !(input->total >= SMALL_PAGES * (double)input->memory_runs) ||
+        !(hw_share(FAULT_MOST * pages, input->run) >= CAUSE_SHARE_OF_RUN))
+        return;
+    for (size_t i = 0; i < verdict->finding_count; i++)
+        if (verdict->findings[i].cause == HW_CAUSE_NEW_MEMORY) /* the same setting */
+            return;
+    struct hw_verdict_finding *finding =
+        add(verdict, input, HW_CAUSE_SMALL_PAGES, hw_share(FAULT_MOST * pages, input->run));
+    finding->gain_least = FAULT_LEAST * pages;
+    finding->gain = fmin(FAULT_MOST * pages, FAULTS_MOST * input->run);
+    if (!finding->tunable[0])
+        verdict->finding_count--;
 }
 
 /* ---- memory ---- */
@@ -302,6 +355,7 @@ void hw_verdict_make(struct hw_verdict *verdict, const struct hw_verdict_input *
         verdict->memory = HW_VERDICT_NO;
     if (verdict->time > HW_VERDICT_NO)
         time_findings(verdict, input);
+    page_finding(verdict, input);
     if (verdict->memory > HW_VERDICT_NO) {
         add_memory(verdict, input, HW_CAUSE_INTERNAL, input->internal, SIZE_MAX);
         add_memory(verdict, input, HW_CAUSE_BLOWUP, input->blowup, SIZE_MAX);

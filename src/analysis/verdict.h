@@ -42,7 +42,7 @@ struct hw_verdict_input {
     double in_syscalls;
     double exact; /* all that is known exactly: in system calls, and waiting without any */
     struct {
-        uint64_t calls;
+        uint64_t calls, bytes; /* bytes: as the calls name them */
         double seconds;
     } map, advise, heap_end, protect; /* mmap, munmap and mremap; madvise; brk; mprotect */
     double waiting;                   /* for locks: futex waits, contended mutexes and spinlocks */
@@ -82,6 +82,7 @@ struct hw_verdict_input {
     } when[HW_VERDICT_CAUSES_MOST]; /* by enum hw_verdict_cause */
 
     unsigned threads_most;      /* threads at once */
+    bool small_pages;           /* it could have had huge ones, and did not ask for them */
     uint64_t largest;           /* size of the largest block that was asked for */
     const char *allocator;      /* "glibc 2.36" */
     double best_gain;           /* share of the run's time that the best other allocator is predicted to save; NAN */
@@ -101,6 +102,7 @@ enum hw_verdict_cause {
     HW_CAUSE_CLEARING,      /* large callocs set their memory to zero, and touch it first */
     HW_CAUSE_COPYING,       /* large blocks are copied when they grow */
     HW_CAUSE_SLOW,          /* none of these: some operations take long in the allocator's own code */
+    HW_CAUSE_SMALL_PAGES,   /* the heap is large for the length of the run: each of its pages costs a page fault */
     HW_CAUSE_INTERNAL,      /* blocks are larger than what was asked for */
     HW_CAUSE_BLOWUP,        /* free blocks that other threads or sizes cannot use */
     HW_CAUSE_EXTERNAL,      /* holes between blocks, pages that a few blocks keep, and the allocator's own data */
@@ -112,11 +114,12 @@ enum hw_verdict_cause {
 
 struct hw_verdict_finding {
     enum hw_verdict_cause cause;
-    double share;   /* of the time in operations, or of the resident memory; lines: of lines with blocks */
-    double seconds; /* that it costs, in all threads; NAN */
-    double gain;    /* seconds by which the run could be shorter at most; NAN */
-    double bytes;   /* the same */
-    size_t site;    /* place of the program that is concerned, SIZE_MAX: none */
+    double share;      /* of the time in operations, or of the resident memory; lines: of lines with blocks */
+    double seconds;    /* that it costs, in all threads; NAN */
+    double gain;       /* seconds by which the run could be shorter at most; NAN */
+    double gain_least; /* with `tunable` it is predicted to be shorter by so many seconds at least; NAN: not known */
+    double bytes;      /* the same */
+    size_t site;       /* place of the program that is concerned, SIZE_MAX: none */
     struct hw_verdict_when when;
     char tunable[96]; /* "GLIBC_TUNABLES=glibc.malloc.arena_max=2"; "" when this allocator has none for it */
 };

@@ -86,20 +86,13 @@ static void print_choice(const struct hw_comparison *comparison)
                comparison->of[choice->least_memory].allocator->name, choice->least_memory_ratio, present);
 }
 
-/* What the prediction counts how often, and why. */
+/* A prediction that this program's own runs did not correct. */
 static void print_weight(const struct hw_comparison *comparison)
 {
-    const struct hw_course_weight *weight = &comparison->weight;
-    if (!comparison->weighed)
-        return;
-    printf("The prediction assumes that %s %.1f times (%.1f to %.1f): ",
-           comparison->one_thread ? "each block is revisited" : "replayed operations count", weight->value, weight->low,
-           weight->high);
-    if (weight->measured)
-        printf("with small blocks packed the program ran %.2f times as fast.\n",
-               comparison->candidates[comparison->count].measured.value);
-    else
-        puts("mostly a default, since runs with small blocks packed gave little evidence.");
+    if (comparison->weighed && !comparison->weight.measured)
+        puts(
+            "These runs did not show how much the program's own accesses depend on the allocator: the predictions assume\n"
+            "what is usual. Trust the measured speeds.");
 }
 
 void hw_comparison_print(const struct hw_comparison *comparison)

@@ -149,7 +149,7 @@ static void symbolise_profiles(struct hw_record *record, const struct hw_session
 static void observe_allocators(struct hw_record *record, const struct hw_session *session)
 {
     const struct hw_session_file *most = NULL;
-    struct hw_known_facts *known = calloc(1, sizeof *known);
+    struct hw_remembered_facts *known = calloc(1, sizeof *known);
     hw_launch_forget_signals(); /* from now on they ask for an end of this */
     for (size_t i = 0; i < session->count; i++)
         if (session->files[i].closed && (!most || session->files[i].process.peak_bytes > most->process.peak_bytes))

@@ -113,6 +113,7 @@ enum hw_allocator_facts_flags {
     HW_FACTS_TOLD = 1u << 1,           /* they come from a file (record --facts) */
     HW_FACTS_LARGE_BY_BRK = 1u << 2,   /* large blocks are taken from the end of the heap, not by mmap */
     HW_FACTS_LARGE_RETURNED = 1u << 3, /* their memory goes back to the system when they are freed */
+    HW_FACTS_SMALL_PAGES = 1u << 4, /* huge pages were for those that ask for them, and the run's environment did not */
 };
 
 /* How the allocator of the run works: docs/allocators.md. Sizes in bytes, as requested; 0: not known. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "allocators/installed.h"
 #include "base/growing.h"
 #include "base/preload.h"
 #include "tuning/key_values.h"
@@ -355,20 +356,10 @@ static double number_in(const char *path, const char *before)
     return value;
 }
 
-/* "always [madvise] never" */
-static double kernel_thp(void)
-{
-    char line[64] = "";
-    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
-    const bool fine = file && fgets(line, sizeof line, file);
-    if (file)
-        fclose(file);
-    return !fine ? NAN : strstr(line, "[always]") ? 2 : strstr(line, "[madvise]") ? 1 : 0;
-}
-
 void hw_known_facts_of_machine(struct hw_known_facts *facts)
 {
     hw_known_fact_set(facts, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
-    hw_known_fact_set(facts, "kernel-thp", kernel_thp());
+    const int huge_pages = hw_kernel_huge_pages();
+    hw_known_fact_set(facts, "kernel-thp", huge_pages < 0 ? NAN : huge_pages);
     hw_known_fact_set(facts, "huge-pages-free", number_in("/proc/meminfo", "HugePages_Free:"));
 }

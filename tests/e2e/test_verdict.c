@@ -138,6 +138,61 @@ static void test_rate(void **state)
     recording_free(&recording);
 }
 
+/* A heap that costs page faults, and none with the setting against it: where the kernel gives huge pages to those that
+ * ask. */
+static void test_small_pages_and_their_setting(void **state)
+{
+    (void)state;
+    char line[64] = "";
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    const bool asked = file && fgets(line, sizeof line, file) && strstr(line, "[madvise]");
+    if (file)
+        fclose(file);
+    struct recording recording = record("pages", NULL);
+    const json_t *found = cause(&recording, "small-pages");
+    for (int tries = 0; asked && !found && tries < 4; tries++) { /* who loses the processor may not read the heap */
+        recording_free(&recording);
+        recording = record("pages", NULL);
+        found = cause(&recording, "small-pages");
+    }
+    if (!asked) {
+        assert_null(found);
+        recording_free(&recording);
+        return;
+    }
+    assert_non_null(found);
+    const double least = json_real_value(json_object_get(found, "gain_least_seconds")),
+                 most = json_real_value(json_object_get(found, "gain_seconds"));
+    assert_true(least > 0.001 && least < 0.0025); /* 15,625 pages, of which the heap may keep some more */
+    assert_true(most > least);
+    char setting[256];
+    snprintf(setting, sizeof setting, "%s", json_text(found, "setting"));
+    assert_string_equal(setting, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
+    recording_free(&recording);
+    recording = record("pages", setting);
+    assert_null(cause(&recording, "small-pages"));
+    recording_free(&recording);
+    recording = record("quiet", NULL);
+    assert_null(cause(&recording, "small-pages"));
+    recording_free(&recording);
+}
+
+/* Call stacks with few timed calls each: their function has a share. */
+static void test_few_timed_calls(void **state)
+{
+    (void)state;
+    struct recording recording = record("stacks", NULL);
+    const char *const argv[] = {heapwise_path(), "report", "--section", "allocator", recording.files[0], NULL};
+    struct run_result result = run(argv, NULL);
+    assert_exit(&result, 0, "heapwise report");
+    const char *merged = strstr(result.out, "Call stacks with few timed calls, added up by the function");
+    if (!merged || !strstr(merged, "at_leaf: "))
+        fail_msg("not added up: %s", result.out);
+    assert_null(strstr(merged, " 0 call stacks"));
+    run_result_free(&result);
+    recording_free(&recording);
+}
+
 static void test_mapping_and_its_setting(void **state)
 {
     (void)state;
@@ -320,7 +375,7 @@ static void test_short_peak_of_threads(void **state)
 
 /* By construction; memory under the four allocators as their size classes are. Names of causes; in parentheses those
  * that programs have beside, which do nothing but allocate. */
-#define BESIDE "(rate) (heap-end) (new-memory)"
+#define BESIDE "(rate) (heap-end) (new-memory) (small-pages)"
 static const struct {
     const char *program, *library, *setting;
     const char *causes;
@@ -410,6 +465,7 @@ static void test_known(void **state)
 }
 
 TEST_LIST(cmocka_unit_test(test_quiet), cmocka_unit_test(test_busy), cmocka_unit_test(test_rate),
+          cmocka_unit_test(test_small_pages_and_their_setting), cmocka_unit_test(test_few_timed_calls),
           cmocka_unit_test(test_mapping_and_its_setting), cmocka_unit_test(test_when),
           cmocka_unit_test(test_when_locks), cmocka_unit_test(test_when_lines), cmocka_unit_test(test_when_holes),
           cmocka_unit_test(test_short_peak), cmocka_unit_test(test_short_peak_of_threads), cmocka_unit_test(test_known))

@@ -4,9 +4,10 @@
  * to none. verdict late: quiet, then mapping; early: rate, then quiet. contended: locks that nobody waits for, then
  * ones that are waited for (libinsidemalloc.so); shared: one of two threads allocates, then both in turns
  * (liblineheap.so); holes: a heap that is full, then one of which three of four blocks are freed and other sizes are
- * asked for; halved: every other block of one is freed, and nothing more happens. clear: calloc of blocks that are used again;
- * copy: blocks that cannot grow where they are; thin: blocks of 17 bytes; trim: the end of the heap; purge: blocks of
- * many pages; phases: one size after the other; spread: one thread allocates, another frees; short: a heap that grows
+ * asked for; halved: every other block of one is freed, and nothing more happens. clear: calloc of blocks that are used
+ * again; copy: blocks that cannot grow where they are; thin: blocks of 17 bytes; trim: the end of the heap; purge:
+ * blocks of many pages; stacks: operations in 1,024 call stacks of at_leaf; pages: a heap of blocks that are each
+ * touched once; phases: one size after the other; spread: one thread allocates, another frees; short: a heap that grows
  * for some milliseconds and is freed at once; short-threads: the same in two threads. late, early, contended, shared
  * and holes say, in thousandths of their own time, when the one gave way to the other; short and short-threads say how
  * many bytes were live at most. */
@@ -46,6 +47,41 @@ __attribute__((noinline)) static void main_rate(void)
         for (int k = 0; k < 64; k++)
             free(blocks[k]);
     }
+}
+
+static void main_pages(void)
+{
+    for (int i = 0; i < 640; i++) { /* below glibc's threshold for mappings */
+        char *block = seen(malloc(100000));
+        if (!block)
+            exit(1);
+        for (size_t at = 0; at < 100000; at += 4096)
+            block[at] = 1;
+    }
+}
+
+__attribute__((noinline)) static void at_leaf(void)
+{
+    for (int i = 0; i < 1000; i++)
+        free(seen(malloc(100)));
+}
+
+/* 1,024 call stacks of one function. */
+__attribute__((noinline)) static void descend(int depth)
+{
+    if (depth == 10) {
+        at_leaf();
+    } else {
+        descend(depth + 1);
+        __asm__ volatile("" ::: "memory");
+        descend(depth + 1);
+    }
+    __asm__ volatile("" ::: "memory");
+}
+
+static void main_stacks(void)
+{
+    descend(0);
 }
 
 static void main_quiet(void)
@@ -159,7 +195,8 @@ static void main_holes(void)
     }
 }
 
-/* Every other block is freed when all are there; then little happens, for more than twice as long as it took to make them. */
+/* Every other block is freed when all are there; then little happens, for more than twice as long as it took to make
+ * them. */
 static void main_halved(void)
 {
     for (int i = 0; i < BLOCKS; i++) {
@@ -354,12 +391,16 @@ static void main_full_of_holes(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} modes[] = {{"mapping", main_mapping}, {"rate", main_rate},           {"quiet", main_quiet},
-             {"late", main_late},       {"early", main_early},         {"contended", main_contended},
-             {"shared", main_shared},   {"holes", main_full_of_holes}, {"halved", main_halved},
-             {"clear", main_clear},     {"copy", main_copy},           {"thin", main_thin},
-             {"trim", main_trim},       {"purge", main_purge},         {"phases", main_phases},
-             {"spread", main_spread},   {"short", main_short},         {"short-threads", main_short_threads}};
+} modes[] = {{"mapping", main_mapping}, {"rate", main_rate},
+             {"quiet", main_quiet},     {"late", main_late},
+             {"early", main_early},     {"contended", main_contended},
+             {"shared", main_shared},   {"holes", main_full_of_holes},
+             {"halved", main_halved},   {"clear", main_clear},
+             {"copy", main_copy},       {"thin", main_thin},
+             {"trim", main_trim},       {"purge", main_purge},
+             {"phases", main_phases},   {"pages", main_pages},
+             {"stacks", main_stacks},   {"spread", main_spread},
+             {"short", main_short},     {"short-threads", main_short_threads}};
 
 int main(int argc, char **argv)
 {

@@ -14,6 +14,7 @@ static json_t *cause_value(struct json_writer *writer, const struct hw_view_verd
     set_number(writer, object, "share", finding->share);
     set_number(writer, object, "seconds", finding->seconds);
     set_number(writer, object, "gain_seconds", finding->gain);
+    set_number(writer, object, "gain_least_seconds", finding->gain_least);
     set_number(writer, object, "bytes", finding->bytes);
     set_number(writer, object, "since_seconds", finding->when.since);
     set_number(writer, object, "until_seconds", finding->when.until);

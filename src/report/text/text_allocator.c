@@ -3,8 +3,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/index.h"
+#include "base/order.h"
 #include "report/text/human.h"
+#include "report/view/frame_roles.h"
 
 static const char *const sizes[HW_SIZE_GROUPS] = {"small", "medium", "large", "unknown"};
 
@@ -93,23 +97,104 @@ static void print_timing(struct hw_text *text)
     hw_buffer_free(&words);
 }
 
-/* What is left out of the list, and why. */
+/* Two standard errors of a share that SAMPLES timed operations show, if these differ by as much as their mean. */
+static double doubt(double share, uint64_t samples)
+{
+    return 2 * share * sqrt(2 / (double)samples);
+}
+
+/* Call stacks with few timed calls each, added up by the function that calls the allocator. */
+struct function {
+    const char *name;
+    uint64_t stacks, samples, weight, ticks;
+};
+
+static int by_ticks(const void *left, const void *right)
+{
+    const struct function *a = left, *b = right;
+    return HW_ORDER(b->ticks, a->ticks) ?: strcmp(a->name, b->name);
+}
+
+/* Of SITE; NULL: not known. The text stays the view's. */
+static const char *function_of(struct hw_text *text, const struct hw_view_site *site)
+{
+    struct hw_view_stack stack = {0};
+    const char *name = NULL;
+    if (site->context && !hw_view_stack(text->view, site->context, &stack))
+        text->failed = true;
+    else if (stack.count)
+        name = stack.frames[hw_stack_headline(&stack)].symbol->function;
+    hw_view_stack_free(&stack);
+    return name;
+}
+
+/* Returns the functions of unranked sites, most time first; to be freed. NULL, and COUNT 0: none, or no memory. */
+static struct function *merge_unranked(struct hw_text *text, size_t *count)
+{
+    const struct hw_view *view = text->view;
+    struct function *of = calloc(view->site_count + 1, sizeof *of);
+    struct hw_index index = {0};
+    *count = 0;
+    text->failed |= !of;
+    for (size_t i = view->sites_ranked; of && i < view->site_count && !text->failed; i++) {
+        const struct hw_view_site *site = &view->sites[i];
+        const char *name = function_of(text, site);
+        bool added;
+        if (!name)
+            continue;
+        const uint32_t at = hw_index_intern(&index, hw_key_of(name, strlen(name), "", 0), (uint32_t)*count, &added);
+        text->failed |= at == HW_INDEX_NONE;
+        if (text->failed)
+            break;
+        *count += added;
+        of[at].name = name;
+        of[at].stacks++;
+        of[at].samples += site->samples;
+        of[at].weight += site->weight;
+        of[at].ticks += site->ticks;
+    }
+    hw_index_free(&index);
+    if (*count)
+        qsort(of, *count, sizeof *of, by_ticks);
+    return of;
+}
+
+/* What is left out of the list: by function, where enough calls of a function were timed; the rest in one sentence. */
 static void print_unranked(struct hw_text *text, double all)
 {
     const struct hw_view *view = text->view;
     double part = 0;
-    uint64_t most = 0;
-    const size_t count = view->site_count - view->sites_ranked;
-    for (size_t i = view->sites_ranked; i < view->site_count; i++) {
+    size_t functions, left = view->site_count - view->sites_ranked, printed = 0;
+    if (!left)
+        return;
+    struct function *of = merge_unranked(text, &functions);
+    for (size_t i = view->sites_ranked; i < view->site_count; i++)
         part += (double)view->sites[i].ticks;
-        most = view->sites[i].samples > most ? view->sites[i].samples : most;
+    for (size_t i = 0; of && i < functions && printed < hw_text_top(text); i++) {
+        if (of[i].samples < HW_VIEW_TIMED_LEAST)
+            continue;
+        struct hw_buffer name = {0};
+        hw_buffer_clean(&name, of[i].name, text->page.utf8 ? HW_CLEAN_UTF8 : HW_CLEAN_ASCII);
+        if (!printed++)
+            hw_page_wrap(&text->page, 2, "",
+                         "Call stacks with few timed calls, added up by the function that calls the allocator:");
+        hw_page_print(&text->page, HW_PLAIN, "  %7s (%s %s)  ", HW_PERCENT((double)of[i].ticks, all),
+                      text->page.utf8 ? "±" : "+-", HW_PERCENT(doubt((double)of[i].ticks, of[i].samples), all));
+        hw_page_print(&text->page, HW_NAME, "%s", hw_buffer_text(&name));
+        hw_page_print(&text->page, HW_PLAIN, ": %s calls in %s (%s timed)\n", HW_COUNT(of[i].weight),
+                      HW_OF(of[i].stacks, "call stack"), HW_COUNT(of[i].samples));
+        text->failed |= name.failed;
+        hw_buffer_free(&name);
+        part -= (double)of[i].ticks;
+        left -= of[i].stacks;
     }
-    if (!count)
+    free(of);
+    if (!left)
         return;
     struct hw_buffer words = {0};
-    hw_buffer_add(&words, "%s %s not ranked: too few timed calls (%s%s; at least %d are needed). ",
-                  HW_OF(count, view->sites_ranked ? "more call stack" : "call stack"), count > 1 ? "are" : "is",
-                  count > 1 ? "up to " : "", HW_COUNT(most), HW_VIEW_TIMED_LEAST);
+    hw_buffer_add(&words, "%s %s not ranked: too few timed calls (at least %d are needed). ",
+                  HW_OF(left, view->sites_ranked || printed ? "more call stack" : "call stack"),
+                  left > 1 ? "are" : "is", HW_VIEW_TIMED_LEAST);
     hw_buffer_add(&words, "Together they took about %s of the time.", HW_PERCENT(part, all));
     hw_page_wrap(&text->page, 2, "", hw_buffer_text(&words));
     text->failed |= words.failed;
@@ -130,7 +215,10 @@ static void print_sites(struct hw_text *text)
     for (size_t i = 0; i < count && !text->failed; i++) {
         const struct hw_view_site *site = &view->sites[i];
         hw_page_print(&text->page, HW_STRONG, "%3zu. %7s", i + 1, HW_PERCENT((double)site->ticks, all));
-        hw_page_print(&text->page, HW_PLAIN, "  %s, about %s calls of %s cycles each (%s timed)\n",
+        if (text->view->profile->observed->info.shift_most)
+            hw_page_print(&text->page, HW_PLAIN, " (%s %s)", text->page.utf8 ? "±" : "+-",
+                          HW_PERCENT(doubt((double)site->ticks, site->samples), all));
+        hw_page_print(&text->page, HW_PLAIN, "  %s: %s calls of %s cycles (%s timed)\n",
                       hw_operation_kind_names[site->kind], HW_COUNT(site->weight),
                       HW_COUNT(site->weight ? site->ticks / site->weight : 0), HW_COUNT(site->samples));
         if (hw_text_load(text, site->context))

@@ -77,7 +77,7 @@ static void take_operations(struct hw_verdict_input *input, const struct hw_prof
 /* ---- inside operations ---- */
 
 static void sum_calls(const struct hw_profile_inside *inside, enum hw_system_call call, double seconds, uint64_t *calls,
-                      double *time)
+                      double *time, uint64_t *bytes)
 {
     *calls = *calls == HW_NOT_OBSERVED ? 0 : *calls;
     *time = isnan(*time) ? 0 : *time;
@@ -85,6 +85,7 @@ static void sum_calls(const struct hw_profile_inside *inside, enum hw_system_cal
         for (int kind = 0; kind < HW_OPERATION_KINDS; kind++) {
             *calls += inside->calls[call][phase][kind].count;
             *time += (double)inside->calls[call][phase][kind].ticks * seconds;
+            *bytes = hw_add_saturating(*bytes, inside->calls[call][phase][kind].bytes);
         }
 }
 
@@ -125,19 +126,19 @@ static void take_inside(struct hw_verdict_input *input, const struct hw_profile_
             }
     if (!inside->calls_observed)
         return;
-    sum_calls(inside, HW_CALL_MMAP, seconds, &input->map.calls, &input->map.seconds);
-    sum_calls(inside, HW_CALL_MUNMAP, seconds, &input->map.calls, &input->map.seconds);
-    sum_calls(inside, HW_CALL_MREMAP, seconds, &input->map.calls, &input->map.seconds);
-    sum_calls(inside, HW_CALL_BRK, seconds, &input->heap_end.calls, &input->heap_end.seconds);
-    sum_calls(inside, HW_CALL_MADVISE, seconds, &input->advise.calls, &input->advise.seconds);
-    sum_calls(inside, HW_CALL_MPROTECT, seconds, &input->protect.calls, &input->protect.seconds);
+    sum_calls(inside, HW_CALL_MMAP, seconds, &input->map.calls, &input->map.seconds, &input->map.bytes);
+    sum_calls(inside, HW_CALL_MUNMAP, seconds, &input->map.calls, &input->map.seconds, &input->map.bytes);
+    sum_calls(inside, HW_CALL_MREMAP, seconds, &input->map.calls, &input->map.seconds, &input->map.bytes);
+    sum_calls(inside, HW_CALL_BRK, seconds, &input->heap_end.calls, &input->heap_end.seconds, &input->heap_end.bytes);
+    sum_calls(inside, HW_CALL_MADVISE, seconds, &input->advise.calls, &input->advise.seconds, &input->advise.bytes);
+    sum_calls(inside, HW_CALL_MPROTECT, seconds, &input->protect.calls, &input->protect.seconds, &input->protect.bytes);
     input->in_syscalls = 0;
     for (int call = 0; call < HW_SYSTEM_CALLS; call++)
-        sum_calls(inside, (enum hw_system_call)call, seconds, &ignored, &input->in_syscalls);
+        sum_calls(inside, (enum hw_system_call)call, seconds, &ignored, &input->in_syscalls, &ignored);
     input->exact += input->in_syscalls; /* waits of futexes are system calls, those of pthreads' locks are not seen */
     /* Spinning that gives way or sleeps is waiting, too. */
-    sum_calls(inside, HW_CALL_SCHED_YIELD, seconds, &ignored, &input->waiting);
-    sum_calls(inside, HW_CALL_SLEEP, seconds, &ignored, &input->waiting);
+    sum_calls(inside, HW_CALL_SCHED_YIELD, seconds, &ignored, &input->waiting, &ignored);
+    sum_calls(inside, HW_CALL_SLEEP, seconds, &ignored, &input->waiting, &ignored);
 }
 
 static double faults_of_new(const struct hw_profile_allocator *allocator)
@@ -545,6 +546,7 @@ bool hw_view_verdict(struct hw_view_verdict *of, const struct hw_view *view)
     take_operations(input, allocator, seconds);
     take_inside(input, &allocator->inside, seconds);
     input->faults = faults_of_new(allocator);
+    input->small_pages = allocator->facts_known && (allocator->facts.flags & HW_FACTS_SMALL_PAGES);
     take_times(input, profile, take_places(input, profile));
     take_predictions(input, allocator);
     take_site(input, view, seconds);

@@ -184,6 +184,16 @@ static void time_words(struct hw_advice *words, const struct hw_verdict_finding 
         hw_buffer_add(&words->what,
                       "Read the list of the slowest operations (report --json), or try another allocator");
         break;
+    case HW_CAUSE_SMALL_PAGES:
+        hw_buffer_add(&words->title, "The heap consists of small pages");
+        add_moment(&words->why, input, true);
+        hw_buffer_add(&words->why,
+                      "%s of the heap are resident. That takes %s page faults of 4 KiB, where huge pages take one "
+                      "for 2 MiB. The gain by fewer TLB misses is not part of the prediction.",
+                      SIZE(input->total), HW_COUNT((uint64_t)(input->total / 4096)));
+        hw_buffer_add(&words->what,
+                      "Request transparent huge pages, which this kernel gives to those that ask (madvise)");
+        break;
     default:
         hw_buffer_add(&words->title, "There are many operations, none of them slow by itself");
         add_site(&words->why, input, site);
@@ -192,8 +202,13 @@ static void time_words(struct hw_advice *words, const struct hw_verdict_finding 
                                         : "Allocate in batches or from pools, or try an allocator with a faster path");
         break;
     }
-    hw_buffer_add(&words->why, "%s of the time in operations.", HW_PERCENT(finding->share, 1));
-    hw_buffer_add(&words->gain, "at most %s", TIME(finding->gain));
+    if (finding->cause != HW_CAUSE_SMALL_PAGES)
+        hw_buffer_add(&words->why, "%s of the time in operations.", HW_PERCENT(finding->share, 1));
+    if (finding->gain_least > 0)
+        hw_buffer_add(&words->gain, "%s to %s of %s, with this setting", TIME(finding->gain_least), TIME(finding->gain),
+                      TIME(input->run));
+    else
+        hw_buffer_add(&words->gain, "at most %s", TIME(finding->gain));
 }
 
 static void memory_words(struct hw_advice *words, const struct hw_verdict_finding *finding,

@@ -247,6 +247,63 @@ static void test_new_memory(void **state)
     assert_null(find(&verdict, HW_CAUSE_NEW_MEMORY));
 }
 
+/* The heap's pages in a run of 10 s: named from 2 % on, with the range of what page faults cost. */
+static void test_small_pages(void **state)
+{
+    (void)state;
+    struct hw_verdict_input input = slow();
+    struct hw_verdict verdict;
+    input.operations = input.critical = 0.1; /* the allocator itself takes no time */
+    input.total = input.real = 400 * MIB;    /* 102,400 pages */
+    input.small_pages = true;
+    hw_verdict_make(&verdict, &input);
+    const struct hw_verdict_finding *finding = find(&verdict, HW_CAUSE_SMALL_PAGES);
+    assert_int_equal(verdict.time, HW_VERDICT_NO);
+    assert_int_equal(verdict.finding_count, 1);
+    assert_non_null(finding);
+    assert_string_equal(finding->tunable, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
+    assert_true(fabs(finding->gain_least - 0.01024) < 1e-9 && fabs(finding->gain - 0.3072) < 1e-9);
+    input.total = input.real = 200 * MIB; /* 1.5 % */
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 0);
+    input.total = input.real = 400 * MIB;
+    input.small_pages = false;
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 0);
+    input.small_pages = true;
+    input.allocator = "glibc 2.31"; /* it cannot */
+    hw_verdict_make(&verdict, &input);
+    assert_int_equal(verdict.finding_count, 0);
+    input.allocator = "mimalloc 2.0.9";
+    hw_verdict_make(&verdict, &input);
+    assert_string_equal(verdict.findings[0].tunable, "MIMALLOC_LARGE_OS_PAGES=1");
+    input.allocator = "mimalloc 3.0.1";
+    hw_verdict_make(&verdict, &input);
+    assert_string_equal(verdict.findings[0].tunable, "MIMALLOC_ALLOW_LARGE_OS_PAGES=1");
+    input.run = input.wall = 0.1; /* so short a run that it could be nothing else */
+    hw_verdict_make(&verdict, &input);
+    assert_true(fabs(find(&verdict, HW_CAUSE_SMALL_PAGES)->gain - 0.08) < 1e-9);
+}
+
+/* A setting against system calls removes half of them at least; the pages that they took away need page faults. */
+static void test_range_of_gains(void **state)
+{
+    (void)state;
+    struct hw_verdict_input input = slow();
+    struct hw_verdict verdict;
+    input.map.calls = 2000;
+    input.map.seconds = 0.8;
+    input.map.bytes = (uint64_t)(1000 * MIB); /* 256,000 pages: 0.768 s at most */
+    hw_verdict_make(&verdict, &input);
+    const struct hw_verdict_finding *finding = find(&verdict, HW_CAUSE_MAPPING);
+    assert_non_null(finding);
+    assert_true(fabs(finding->gain_least - 0.4) < 1e-9 && fabs(finding->gain - 1.568) < 1e-9);
+    input.allocator = "another 1.0"; /* no setting is known */
+    hw_verdict_make(&verdict, &input);
+    finding = find(&verdict, HW_CAUSE_MAPPING);
+    assert_true(isnan(finding->gain_least) && fabs(finding->gain - 0.8) < 1e-9);
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -400,6 +457,6 @@ static void test_words_of_doubt(void **state)
 TEST_LIST(cmocka_unit_test(test_nothing_observed), cmocka_unit_test(test_shares), cmocka_unit_test(test_agreement),
           cmocka_unit_test(test_slow_operations), cmocka_unit_test(test_no_problem), cmocka_unit_test(test_rate),
           cmocka_unit_test(test_system_calls), cmocka_unit_test(test_doubt), cmocka_unit_test(test_words_of_doubt),
-          cmocka_unit_test(test_locks), cmocka_unit_test(test_new_memory), cmocka_unit_test(test_memory),
-          cmocka_unit_test(test_lasting), cmocka_unit_test(test_lines), cmocka_unit_test(test_another),
-          cmocka_unit_test(test_names_of_glibc))
+          cmocka_unit_test(test_locks), cmocka_unit_test(test_new_memory), cmocka_unit_test(test_small_pages),
+          cmocka_unit_test(test_range_of_gains), cmocka_unit_test(test_memory), cmocka_unit_test(test_lasting),
+          cmocka_unit_test(test_lines), cmocka_unit_test(test_another), cmocka_unit_test(test_names_of_glibc))
