@@ -2,6 +2,7 @@
 #include "tuning/configuration.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -28,11 +29,51 @@ static bool is_value(const char *value)
     return *value && strlen(value) < HW_SETTING_TEXT && strspn(value, fine) == strlen(value);
 }
 
-bool hw_configuration_set(struct hw_configuration *configuration, const struct hw_setting *setting, const char *value,
+static bool is_number(const char *text)
+{
+    text += *text == '-';
+    return *text && strspn(text, "0123456789") == strlen(text);
+}
+
+/* Decimal digits or 0x and hexadecimal ones, at the begin of TEXT; END: behind them. */
+static bool number_in(const char *text, uint64_t *number, char **end)
+{
+    errno = 0;
+    *number = strtoull(text, end, strncmp(text, "0x", 2) ? 10 : 16);
+    return *text >= '0' && *text <= '9' && !errno;
+}
+
+/* VALUE as the allocator reads it: glibc takes 128K as 128, so units (powers of 1024) become bytes here, of settings
+ * whose candidates are numbers. False: VALUE is not a number, and tunables have no other values. */
+static bool in_plain_numbers(const struct hw_setting *setting, const char *value, char *out, size_t size)
+{
+    static const char units[] = "KMG";
+    bool numbers = true;
+    uint64_t number;
+    char *end;
+    snprintf(out, size, "%s", value);
+    for (size_t i = 0; i < setting->value_count; i++)
+        numbers &= is_number(setting->values[i]);
+    const bool fine = number_in(value + (*value == '-'), &number, &end);
+    const char *unit = numbers && fine && *end ? strchr(units, *end) : NULL;
+    if (unit && !end[1] && *value != '-') {
+        const unsigned shift = 10 * (unsigned)(unit - units + 1);
+        snprintf(out, size, "%" PRIu64, number << shift);
+        return number <= UINT64_MAX >> 1 >> shift;
+    }
+    return setting->way != HW_SETTING_TUNABLE || (fine && !*end);
+}
+
+bool hw_configuration_set(struct hw_configuration *configuration, const struct hw_setting *setting, const char *given,
                           struct hw_error *error)
 {
-    if (!is_value(value)) {
-        hw_error_set(error, "%s: \"%s\" is not a value (letters, digits and _ . - + /)", setting->name, value);
+    char value[HW_SETTING_TEXT];
+    if (!is_value(given)) {
+        hw_error_set(error, "%s: \"%s\" is not a value (letters, digits and _ . - + /)", setting->name, given);
+        return false;
+    }
+    if (!in_plain_numbers(setting, given, value, sizeof value)) {
+        hw_error_set(error, "%s: \"%s\" is not a number (such as 131072, 128K or 4M)", setting->name, given);
         return false;
     }
     if (setting->way == HW_SETTING_PRCTL && strcmp(value, "off") != 0) {

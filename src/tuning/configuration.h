@@ -37,8 +37,9 @@ struct hw_configuration {
 void hw_configuration_init(struct hw_configuration *configuration, const char *allocator, const char *settings_of,
                            const char *library);
 
-/* Sets SETTING to VALUE, also if it or another one with the same target had a value. False with ERROR when the value
- * cannot be written into an environment, or there are too many. */
+/* Sets SETTING to VALUE, also if it or another one with the same target had a value. 128K, 4M and 1G become bytes where
+ * candidates are numbers. False with ERROR when the value cannot be written into an environment, is not the number that
+ * a tunable needs, or there are too many. */
 bool hw_configuration_set(struct hw_configuration *configuration, const struct hw_setting *setting, const char *value,
                           struct hw_error *error);
 

@@ -351,6 +351,38 @@ static void test_environments_are_joined(void **state)
     expect_strings(hw_configuration_environment(&configuration, NULL), (const char *const[]){NULL});
 }
 
+static void test_numbers(void **state)
+{
+    static const struct {
+        const char *allocator, *name, *given, *value; /* NULL: refused */
+    } cases[] = {
+        {"glibc", "mmap_threshold", "128K", "131072"},
+        {"glibc", "mmap_threshold", "4M", "4194304"},
+        {"glibc", "mmap_threshold", "0x20000", "0x20000"},
+        {"glibc", "mmap_threshold", "131072", "131072"},
+        {"glibc", "mmap_threshold", "128k", NULL},
+        {"glibc", "mmap_threshold", "128KB", NULL},
+        {"glibc", "mmap_threshold", "K", NULL},
+        {"glibc", "arena_max", "banana", NULL},
+        {"glibc", "arena_max", "99999999999999999999", NULL},
+        {"glibc", "arena_max", "9999999999999999G", NULL},
+        {"jemalloc", "dirty_decay_ms", "-1", "-1"},
+        {"jemalloc", "thp", "always", "always"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct hw_configuration configuration;
+        struct hw_error error = {""};
+        hw_configuration_init(&configuration, cases[i].allocator, NULL, NULL);
+        const bool set = hw_configuration_set(&configuration, found(cases[i].allocator, cases[i].name), cases[i].given,
+                                              &error);
+        assert_int_equal(set, cases[i].value != NULL);
+        if (set)
+            assert_string_equal(configuration.of[0].value, cases[i].value);
+        else
+            assert_non_null(strstr(error.message, cases[i].given));
+    }
+}
+
 static void test_not_too_many_settings(void **state)
 {
     struct hw_configuration configuration;
@@ -375,4 +407,4 @@ TEST_LIST_WITH(read_installed, free_installed, cmocka_unit_test(test_installed_s
                cmocka_unit_test(test_versions_are_compared_by_number), cmocka_unit_test(test_conditions),
                cmocka_unit_test(test_a_file_and_back), cmocka_unit_test(test_order_and_comments_of_a_file),
                cmocka_unit_test(test_wrong_files_are_refused), cmocka_unit_test(test_environments_are_joined),
-               cmocka_unit_test(test_not_too_many_settings))
+               cmocka_unit_test(test_numbers), cmocka_unit_test(test_not_too_many_settings))
