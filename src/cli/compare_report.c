@@ -75,8 +75,12 @@ static void print_judgement(const struct hw_ab *ab, enum hw_metric metric)
 
 static void print_notes(const struct hw_ab *ab)
 {
+    const struct hw_run_cost *a = &ab->side[HW_SIDE_A].first.cost;
+    const bool a_fails = a->exit_kind == HW_EXIT_CODE && a->exit_value != 0;
     if (ab->failure[0])
-        printf("B fails: %s.\n", ab->failure);
+        printf(a_fails ? "B ends in another way than A, which fails: %s.\n" : "B fails: %s.\n", ab->failure);
+    else if (a_fails && ab->pairs.count > 0)
+        printf("A and B both exited with code %d: make sure that they did their work.\n", (int)a->exit_value);
     for (int side = 0; side < HW_SIDES; side++)
         if (ab->side[side].unsteady)
             printf("The output of %c is not the same in each run: it was not compared.\n", "AB"[side]);

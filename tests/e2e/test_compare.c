@@ -140,7 +140,7 @@ static void check_failing(const char *const arguments[], int code, const char *s
 {
     struct run_result result = heapwise(arguments, NULL);
     assert_exit(&result, code, run_describe(arguments));
-    assert_contains(code == 1 ? result.out : result.err, said);
+    assert_contains(code == 2 ? result.err : result.out, said);
     run_result_free(&result);
 }
 
@@ -150,6 +150,10 @@ static void test_failures(void **state)
                   "B fails: it exited with code 1 (A: it exited with code 0)");
     check_failing((const char *const[]){VERB, "--", "true", "--", "sh", "-c", "kill -ABRT $$", NULL}, 1,
                   "B fails: it was killed by signal 6");
+    check_failing((const char *const[]){VERB, "--", "false", "--", "true", NULL}, 1,
+                  "B ends in another way than A, which fails: it exited with code 0 (A: it exited with code 1)");
+    check_failing((const char *const[]){VERB, "--for=memory", "--", "false", "--", "false", NULL}, 0,
+                  "A and B both exited with code 1");
     check_failing((const char *const[]){VERB, "--timeout=1", "--", "true", "--", "sleep", "60", NULL}, 1,
                   "B fails: it was ended after ");
     check_failing((const char *const[]){VERB, "--check=grep -q one", "--", "echo", "one", "--", "echo", "two", NULL}, 1,
