@@ -281,6 +281,8 @@ static const struct hw_call_type *choose(const struct finder *finder, const stru
         if (!many && !answer->query.known && is_string(location_of(finder, at)))
             many = &characters;
     }
+    if (many && many->tail_size) /* there is one of it, and something else behind its flexible array */
+        return NULL;
     *array = many && (many->size != sum->size_min || many->size != sum->size_max);
     return many;
 }
