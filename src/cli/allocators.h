@@ -8,7 +8,22 @@
 #include "allocators/course_predict.h"
 #include "allocators/installed.h"
 #include "allocators/timed_runs.h"
+#include "cli/options.h"
 #include "profile/profile.h"
+
+#define HW_ADDED_MOST 8
+
+/* Values of --allocator, as hw_allocators_find takes them. */
+struct hw_added {
+    const char *names[HW_ADDED_MOST + 1]; /* ended by NULL */
+    size_t count;
+};
+
+/* For HW_OPTION_KEPT with a struct hw_added. */
+bool hw_take_allocator(void *added, const char *value, const struct hw_option *option);
+
+/* Whether both names lead to one file. */
+bool hw_same_file(const char *a, const char *b);
 
 /* One allocator in the comparison. */
 struct hw_compared {

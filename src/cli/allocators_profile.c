@@ -99,3 +99,20 @@ struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, str
     globfree(&found);
     return profile;
 }
+
+bool hw_take_allocator(void *added, const char *value, const struct hw_option *option)
+{
+    struct hw_added *all = added;
+    if (all->count < HW_ADDED_MOST) {
+        all->names[all->count++] = value;
+        return true;
+    }
+    hw_say("--%s: at most %d can be added", option->name, HW_ADDED_MOST);
+    return false;
+}
+
+bool hw_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}

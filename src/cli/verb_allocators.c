@@ -24,15 +24,13 @@
 #define WARM_UP_MOST_S 2.0  /* programs that run longer are not warmed up under each allocator */
 #define SLOWER_MOST    20.0 /* a run that takes so many times as long as the slowest so far, and */
 #define SECONDS_MORE   60.0 /* so many seconds more, is ended, where no limit was given */
-#define ADDED_MOST     8
 #define REPLAYS_LEAST  5
 
 struct command {
     bool json, show, quiet;
     uint64_t rounds, timeout_s;
     bool list, no_prediction;
-    const char *added[ADDED_MOST + 1];
-    size_t added_count;
+    struct hw_added added;
     char **program;
     struct hw_target target;
     struct hw_allocators allocators;
@@ -65,7 +63,7 @@ static const char help[] = "Usage: heapwise allocators [OPTION...] [--] PROGRAM 
                            "  -q, --quiet                print only problems\n"
                            "  -h, --help                 this text\n"
                            "\n"
-                           "Each run reads the same standard input: a file from the beginning, a pipe from a\n"
+                           "Each run reads the same standard input: a file from its position, a pipe from a\n"
                            "copy; a terminal is replaced by an empty input.\n"
                            "\n"
                            "Exits with 0, 2 for wrong usage and when PROGRAM cannot be compared, 128 + n\n"
@@ -73,21 +71,10 @@ static const char help[] = "Usage: heapwise allocators [OPTION...] [--] PROGRAM 
 
 /* ---- options ---- */
 
-static bool take_allocator(void *closure, const char *value, const struct hw_option *option)
-{
-    struct command *command = closure;
-    if (command->added_count < ADDED_MOST) {
-        command->added[command->added_count++] = value;
-        return true;
-    }
-    hw_say("allocators: --allocator: at most %d can be added", ADDED_MOST);
-    return false;
-}
-
 static const struct hw_option verb_options[] = {
     HW_OPTION_NUMBER("rounds", 'n', struct command, rounds, 1, HW_ROUNDS_MOST),
     HW_OPTION_FLAG("quiet", 'q', struct command, quiet),
-    HW_OPTION_CALL("allocator", 0, take_allocator),
+    HW_OPTION_KEPT("allocator", 0, hw_take_allocator, struct hw_added, struct command, added),
     HW_OPTION_FLAG("list", 0, struct command, list),
     HW_OPTION_FLAG("no-prediction", 0, struct command, no_prediction),
     HW_OPTION_NUMBER("timeout", 0, struct command, timeout_s, 1, 7 * 86400),
@@ -113,12 +100,6 @@ static int read_options(struct command *command, int argc, char **argv)
 
 /* ---- what is compared ---- */
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 static bool prepare(struct command *command, struct hw_error *error)
 {
     if (hw_target_resolve(command->program[0], &command->target, error) != 0)
@@ -132,7 +113,7 @@ static bool prepare(struct command *command, struct hw_error *error)
                      command->program[0]);
         return false;
     }
-    return hw_allocators_find(&command->allocators, command->added, error) && hw_input_take(&command->input, error);
+    return hw_allocators_find(&command->allocators, command->added.names, error) && hw_input_take(&command->input, error);
 }
 
 static void fill_comparison(struct command *command)
@@ -159,13 +140,13 @@ static bool find_present(struct command *command, struct hw_error *error)
     const struct hw_profile *profile = command->profile;
     if (!profile)
         return true; /* it is taken to use the C library's */
-    if (same_file(profile->allocator_path, profile->executable)) {
+    if (hw_same_file(profile->allocator_path, profile->executable)) {
         hw_error_set(error, "%s has its allocator (%s) linked into its executable: no other one can be preloaded",
                      profile->executable, profile->allocator);
         return false;
     }
     for (size_t i = 0; i < command->allocators.count; i++)
-        if (same_file(profile->allocator_path, command->allocators.of[i].facts.path)) {
+        if (hw_same_file(profile->allocator_path, command->allocators.of[i].facts.path)) {
             command->comparison.present = i;
             return true;
         }
@@ -445,7 +426,7 @@ static bool keep_whole_rounds(struct command *command)
 
 static bool print_list(struct command *command, struct hw_error *error)
 {
-    if (!hw_allocators_find(&command->allocators, command->added, error))
+    if (!hw_allocators_find(&command->allocators, command->added.names, error))
         return false;
     for (size_t i = 0; i < command->allocators.count; i++) {
         const struct hw_allocator *allocator = &command->allocators.of[i];

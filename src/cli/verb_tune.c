@@ -26,14 +26,12 @@
 #define BUDGET_USUAL_S 600
 #define SLOWER_MOST    4.0 /* a run that takes so many times as long as the slowest plain one, and */
 #define SECONDS_MORE   5.0 /* so many seconds more, is ended */
-#define ADDED_MOST     8
 
 struct command {
     bool json, show, quiet, discard, no_profile;
     uint64_t max_rss, timeout_s;
     const char *check, *resume, *settings_folder, *only;
-    const char *added[ADDED_MOST + 1];
-    size_t added_count;
+    struct hw_added added;
     char **program;
     struct hw_target target;
     struct hw_settings settings;
@@ -107,17 +105,6 @@ static bool take_size(void *at, const char *value, const struct hw_option *optio
            hw_option_needs(option, value, "a size such as 512M or 2G");
 }
 
-static bool take_allocator(void *closure, const char *value, const struct hw_option *option)
-{
-    struct command *command = closure;
-    if (command->added_count < ADDED_MOST) {
-        command->added[command->added_count++] = value;
-        return true;
-    }
-    hw_say("tune: --allocator: at most %d can be added", ADDED_MOST);
-    return false;
-}
-
 static const struct hw_option verb_options[] = {
     HW_OPTION_KEPT("for", 0, take_goal, const char *, struct command, tuned.plan.goal),
     HW_OPTION_KEPT("budget", 0, take_budget, double, struct command, tuned.plan.budget_s),
@@ -125,7 +112,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_KEPT("max-rss", 0, take_size, uint64_t, struct command, max_rss),
     HW_OPTION_TEXT("check", 0, struct command, check),
     HW_OPTION_TEXT("resume", 0, struct command, resume),
-    HW_OPTION_CALL("allocator", 0, take_allocator),
+    HW_OPTION_KEPT("allocator", 0, hw_take_allocator, struct hw_added, struct command, added),
     HW_OPTION_TEXT("only", 0, struct command, only),
     HW_OPTION_TEXT("settings", 0, struct command, settings_folder),
     HW_OPTION_FLAG("no-profile", 0, struct command, no_profile),
@@ -311,12 +298,6 @@ static double race_now(void *closure)
 
 /* ---- what is raced ---- */
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 /* Leaves those of ALLOCATORS that are ONLY (NULL: all) or that the program uses; *PRESENT is then its new index. */
 static bool keep_only(struct hw_allocators *allocators, const char *only, size_t *present, struct hw_error *error)
 {
@@ -362,9 +343,9 @@ static bool choose_candidates(struct command *command, struct hw_error *error)
     }
     bool preload = true;
     if (profile) {
-        preload = !same_file(profile->allocator_path, profile->executable);
+        preload = !hw_same_file(profile->allocator_path, profile->executable);
         for (present = 0; present < command->allocators.count; present++)
-            if (same_file(profile->allocator_path, command->allocators.of[present].facts.path))
+            if (hw_same_file(profile->allocator_path, command->allocators.of[present].facts.path))
                 break;
     }
     if (!preload)
@@ -418,7 +399,7 @@ static bool prepare(struct command *command, struct hw_error *error)
         plan->budget_s = budget_s > 0 ? budget_s : BUDGET_USUAL_S;
         if (getrandom(&plan->seed, sizeof plan->seed, GRND_NONBLOCK) != (ssize_t)sizeof plan->seed)
             plan->seed = (uint64_t)getpid() ^ (uint64_t)time(NULL) << 32;
-        if (!hw_allocators_find(&command->allocators, command->added, error))
+        if (!hw_allocators_find(&command->allocators, command->added.names, error))
             return false;
     }
     const bool fine = hw_input_take(&command->input, error);
