@@ -125,13 +125,19 @@ static void read_and_use(const char *path)
     hw_profile_free(profile);
 }
 
+/* As large as the largest entry. */
+union any_entry {
+#define HW_SECTION(number, name, entry, size, ...) char name[size];
+#include "profile/sections.def"
+};
+
 /* Sections in pieces, without the rest. */
 static void read_pieces(const char *path)
 {
     struct hw_arena arena = {0};
     struct hw_problems problems = {.arena = &arena};
     struct hw_container container = {.path = path, .problems = &problems};
-    static char room[4 * 512];
+    static char room[3 * sizeof(union any_entry)];
     container.fd = hw_container_open(path, false, NULL);
     const bool loaded = container.fd >= 0 && hw_container_load(&container, NULL);
     for (uint32_t type = 0; loaded && type < HW_SECTION_KNOWN; type++) {
