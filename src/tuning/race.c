@@ -142,20 +142,33 @@ static size_t rounds_for(const struct racing *racing, double seconds)
     return rounds >= HW_PAIRS_MOST ? HW_PAIRS_MOST : rounds >= 1 ? (size_t)rounds : 0;
 }
 
+/* How long one round in each of the stages takes that halve COUNT configurations to the finalists. */
+static double stages_s(const struct racing *racing)
+{
+    size_t trials = racing->count + 1;
+    for (size_t count = (racing->count + 1) / 2; count > HW_RACE_FINAL; count = (count + 1) / 2)
+        trials += count + 1;
+    return (double)trials * racing->race->trial_s;
+}
+
+/* Rounds of the next stage. 0: so little time is left that it is of more use to fewer configurations. */
+static size_t rounds_of_stage(const struct racing *racing, size_t stage)
+{
+    const struct hw_race *race = racing->race;
+    const double seconds = race->budget_s * SELECTION - spent_s(racing);
+    const size_t usual = stage_rounds[stage - 1 < STAGES_MOST ? stage - 1 : STAGES_MOST - 1];
+    const size_t rounds = rounds_for(racing, seconds / (double)stages_for(racing->count));
+    if (rounds > 0)
+        return rounds < usual ? rounds : usual;
+    return race->trials == 1 || seconds >= stages_s(racing);
+}
+
 static bool select_finalists(struct racing *racing)
 {
-    struct hw_race *race = racing->race;
-    const size_t stages = stages_for(racing->count);
     for (size_t stage = 1; racing->count > 0; stage++) {
-        const size_t left = stages_for(racing->count);
-        const double seconds = (race->budget_s * SELECTION - spent_s(racing)) / (double)left;
-        size_t rounds = rounds_for(racing, seconds);
-        const size_t usual = stage_rounds[stage - 1 < STAGES_MOST ? stage - 1 : STAGES_MOST - 1];
-        rounds = rounds > usual ? usual : rounds;
-        const bool out_of_time = rounds == 0 && race->trials > 1;
-        if (!out_of_time && !run_rounds(racing, rounds ? rounds : 1, false, "selecting"))
+        if (!run_rounds(racing, rounds_of_stage(racing, stage), false, "selecting"))
             return false;
-        const bool last = stage >= stages || racing->count <= HW_RACE_FINAL || out_of_time;
+        const bool last = racing->count <= 2 * HW_RACE_FINAL;
         keep_best(racing, last ? HW_RACE_FINAL : (racing->count + 1) / 2, stage);
         if (last)
             return true;
@@ -177,34 +190,50 @@ static size_t looks_of(size_t rounds, size_t looks[LOOKS_MOST])
     return count;
 }
 
-/* Judges the deciding rounds so far. True: every finalist is decided. */
-static bool judge(struct racing *racing, double confidence)
+/* What all rounds say of a finalist, for the choice between two that are both confirmed. */
+static double estimate_of(const struct hw_entrant *entrant)
+{
+    const double selection = (double)entrant->selection.count, deciding = (double)entrant->confirmation.count;
+    return exp((selection * log(entrant->selected.value) + deciding * log(entrant->confirmed.value)) /
+               (selection + deciding));
+}
+
+/* Judges the deciding rounds so far, the LAST ones or not. True: the best of the finalists is better beyond the noise
+ * and the winner, or no finalist seems to be better at all. */
+static bool judge(struct racing *racing, double confidence, bool last)
 {
     struct hw_race *race = racing->race;
-    bool decided = true;
-    for (size_t i = 0; i < race->finalist_count && race->winner == HW_RACE_PLAIN; i++) {
+    bool hopeless = true, confirmed = false;
+    double best = INFINITY;
+    for (size_t i = 0; i < race->finalist_count; i++) {
         struct hw_entrant *entrant = &race->of[race->finalists[i]];
         if (entrant->state == HW_RACE_EXCLUDED)
             continue;
         entrant->confirmed =
             hw_ratio_of_pairs(entrant->base_again, entrant->score_again, entrant->confirmation.count, confidence);
         const struct hw_ratio *ratio = &entrant->confirmed;
-        if (decided && ratio->known && ratio->high < 1 && ratio->value <= HW_RACE_EFFECT)
-            race->winner = race->finalists[i]; /* all before it are no winners */
-        else
-            decided &= ratio->known && ratio->low > HW_RACE_EFFECT;
+        const bool better = ratio->known && ratio->high < HW_RACE_EFFECT;
+        const double estimate = estimate_of(entrant);
+        hopeless &= ratio->known && (ratio->value >= 1 || ratio->low > HW_RACE_EFFECT);
+        if ((last && !better) || estimate >= best)
+            continue;
+        best = estimate;
+        confirmed = better;
+        race->winner = race->finalists[i];
     }
-    return decided;
+    if (!confirmed)
+        race->winner = HW_RACE_PLAIN;
+    return hopeless || confirmed;
 }
 
-/* Finalists that are far from each other in the selection need no second. */
+/* Too few rounds for two finalists are better spent on one. */
 static bool confirm(struct racing *racing)
 {
     struct hw_race *race = racing->race;
     size_t looks[LOOKS_MOST], done = 0;
     const double seconds = race->budget_s - spent_s(racing);
     size_t rounds = rounds_for(racing, seconds);
-    if (rounds < CONFIRM_FIRST && racing->count > 1) {
+    if (rounds < 2 * CONFIRM_FIRST && racing->count > 1) {
         keep_best(racing, 1, stages_for(race->count) + 1);
         rounds = rounds_for(racing, seconds);
     }
@@ -225,7 +254,7 @@ static bool confirm(struct racing *racing)
         if (!run_rounds(racing, looks[look] - done, true, "confirming"))
             return false;
         done = looks[look];
-        if (judge(racing, confidence))
+        if (judge(racing, confidence, look + 1 == count))
             break;
     }
     if (race->winner != HW_RACE_PLAIN)

@@ -4,8 +4,9 @@
  * lot; after some rounds the better half stays, by the median ratio to the plain run of the same round (successive
  * halving: Jamieson and Talwalkar, Non-stochastic Best Arm Identification and Hyperparameter Optimization, AISTATS
  * 2016). The best of many noisy ones looks better than it is; so the last two are then run in rounds of their own,
- * which had no part in the selection, and only these decide. The confidence of 95 % is divided by the number of
- * finalists and of looks at the data (Bonferroni). Runs nothing itself: trials come from a source, in tests from a
+ * which had no part in the selection, and only these decide whether a finalist is better than the plain one; if both
+ * are, all rounds decide which one wins. The confidence of 95 % is divided by the number of finalists and of looks at
+ * the data (Bonferroni). Runs nothing itself: trials come from a source, in tests from a
  * simulated one. */
 #ifndef HW_TUNING_RACE_H
 #define HW_TUNING_RACE_H

@@ -100,6 +100,22 @@ static void test_the_best_is_found(void **state)
         fail_msg("found %zu of 200 times, %zu times another one, %zu true intervals", right, wrong, covered);
 }
 
+/* A budget that is not enough for many rounds: the finalists are nevertheless selected by more than one run each. */
+static void test_a_small_budget(void **state)
+{
+    size_t right = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct machine machine = machine_of(2000 + seed);
+        struct hw_race race;
+        machine.ratio[7] = 0.9;
+        assert_true(raced(&race, &machine, 80));
+        right += race.winner == 7;
+        hw_race_free(&race);
+    }
+    if (right < 100)
+        fail_msg("found %zu of 200 times", right);
+}
+
 static void test_without_noise(void **state)
 {
     struct machine machine = machine_of(1);
@@ -204,5 +220,7 @@ static void test_repeatable(void **state)
 }
 
 TEST_LIST(cmocka_unit_test(test_noise_wins_no_race), cmocka_unit_test(test_the_best_is_found),
+          cmocka_unit_test(test_a_small_budget),
+
           cmocka_unit_test(test_without_noise), cmocka_unit_test(test_what_fails_is_excluded),
           cmocka_unit_test(test_budgets), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_repeatable))
