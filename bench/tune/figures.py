@@ -93,29 +93,29 @@ class Figures:
             os.unlink(old)
         subprocess.run([self.heapwise, "record", "-q", "--mode", "allocator", "-o", profiles, "--"] + command,
                        env={**os.environ, **env}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        longest = None
+        chosen = None
         for profile in glob.glob(profiles.replace("%p", "*")):
             report, _ = self.heapwise_json(["report", "--json", profile], {})
             verdict = report and (report.get("allocator") or {}).get("verdict")
-            if verdict and (not longest or (verdict["run_seconds"] or 0) > (longest["run_seconds"] or 0)):
-                longest = verdict
-        if not longest:
+            if verdict and (not chosen or (verdict["seconds_in_operations"] or 0) > (chosen["seconds_in_operations"] or 0)):
+                chosen = verdict
+        if not chosen:
             return
         rows = []
-        for cause in longest["causes"]:
+        for cause in chosen["causes"]:
             config = setting_file(cause["setting"])
             if config:
                 with open(self.at(name, "setting"), "w") as file:
                     file.write(config)
                 measured = self.compare(self.at(name, "setting"), env, command)
                 rows.append({"cause": cause["cause"], "setting": cause["setting"], "most": cause["gain_seconds"],
-                             "least": cause["gain_least_seconds"], "bytes": cause["bytes"], "of": longest["run_seconds"],
+                             "least": cause["gain_least_seconds"], "bytes": cause["bytes"], "of": chosen["run_seconds"],
                              "measured": measured})
             elif cause["setting"]:
                 rows.append({"cause": cause["cause"], "setting": cause["setting"], "most": cause["gain_seconds"],
-                             "least": cause["gain_least_seconds"], "bytes": cause["bytes"], "of": longest["run_seconds"],
+                             "least": cause["gain_least_seconds"], "bytes": cause["bytes"], "of": chosen["run_seconds"],
                              "measured": None})
-        self.write(name, "predict", {"verdict": longest, "rows": rows})
+        self.write(name, "predict", {"verdict": chosen, "rows": rows})
 
     def grid(self, name, env, command):
         tuned = self.read(name, "tune")
