@@ -17,7 +17,7 @@
 #define HW_PARKED_PATIENCE 3500u /* rounds: 2000 of 100 microseconds, then 1500 of 10 milliseconds */
 
 /* Data in the room. The thread calls `function` when it is not 0, then sets it to 0 and `done` to 1. It leaves after
- * `patience` rounds without a call. */
+ * `patience` rounds without a call, or at once behind one during which that was set to 0: nobody waits any more. */
 struct hw_parked {
     uint64_t function, argument[3], result, done, patience;
     uint64_t begin;              /* written from outside: 1, the code is there; by the thread: 2, it runs that code */

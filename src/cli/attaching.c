@@ -26,10 +26,11 @@
 #include "cli/recorded.h"
 
 #define SEARCH_NS 10000000000ull /* for a safe point, and for a moment in which code can change */
-#define INSIDE_NS 20000000000ull /* until no thread is in the runtime any more */
+#define INSIDE_NS 60000000000ull /* until no thread is in the runtime any more */
 #define LOCK_NS   30000000000ull /* for another command */
 #define LATER_NS  3000000l
-#define TRUST     20 /* rounds, until stacks are unwound that only seem to lead to a place */
+#define TRUST_NS  500000000ull /* until stacks are unwound that only seem to lead to a place */
+#define ROUNDS    8            /* at least so many attempts, however long they take */
 
 struct attach {
     struct hw_attaching *out;
@@ -42,6 +43,14 @@ struct attach {
 };
 
 #define FAIL(attach, ...) (hw_error_set(&(attach)->out->error, __VA_ARGS__), false)
+
+/* MORE is said behind what is said already. */
+static void add(struct attach *attach, const char *more)
+{
+    struct hw_error *error = &attach->out->error;
+    const size_t used = strlen(error->message);
+    snprintf(error->message + used, sizeof error->message - used, "; %s", more);
+}
 
 /* ---- the process ---- */
 
@@ -156,7 +165,7 @@ static struct hw_stop_thread *find_safe_point(struct attach *attach)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)attach->stop.pid);
     const uint64_t until = hw_stop_now_ns() + SEARCH_NS;
-    for (int round = 0; hw_stop_now_ns() < until; round++) {
+    for (int round = 0; round < ROUNDS || hw_stop_now_ns() < until; round++) {
         DIR *list = opendir(path);
         bool any = false;
         if (!list) {
@@ -233,6 +242,13 @@ static bool have_all_stopped(struct attach *attach)
     return true;
 }
 
+/* As long as it has taken since BEGIN, so that the process gets on. */
+static void sleep_since(uint64_t begin)
+{
+    const long spent = (long)(hw_stop_now_ns() - begin);
+    hw_stop_sleep_ns(spent > LATER_NS ? spent : LATER_NS);
+}
+
 /* AFTER: the jumps, or what was there before. Where neither of them stands nothing is changed. */
 static bool write_patches(struct attach *attach, bool after)
 {
@@ -266,7 +282,9 @@ static bool change_code(struct attach *attach)
         range[i][0] = info->patch[i].address + 1;
         range[i][1] = info->patch[i].address + info->patch[i].size;
     }
-    for (const uint64_t until = hw_stop_now_ns() + SEARCH_NS; hw_stop_now_ns() < until;) {
+    const uint64_t until = hw_stop_now_ns() + SEARCH_NS;
+    for (int round = 0; (round < ROUNDS || hw_stop_now_ns() < until) && !hw_stop_is_cancelled(); round++) {
+        const uint64_t begin = hw_stop_now_ns();
         if (!hw_stop_all(&attach->stop)) {
             hw_stop_let_go(&attach->stop);
             return false;
@@ -281,7 +299,7 @@ static bool change_code(struct attach *attach)
         hw_stop_let_go(&attach->stop);
         if (possible)
             return done;
-        hw_stop_sleep_ns(LATER_NS);
+        sleep_since(begin);
         hw_target_code_refresh(&attach->code, &attach->stop); /* threads may have new stacks */
     }
     return FAIL(attach, "the threads of process %d could not be stopped outside of the allocator's first instructions",
@@ -382,7 +400,9 @@ static bool forget_message(struct attach *attach)
 static bool call_runtime(struct attach *attach, enum hw_attach_what what)
 {
     uint64_t result = 0;
-    if (!hw_parked_call(&attach->parking, attach->out->info.call, what, 0, &result) || !read_info(attach))
+    if (!hw_parked_call(&attach->parking, attach->out->info.call, what, HW_PARKED_AT(&attach->parking, patience),
+                        &result) ||
+        !read_info(attach))
         return false;
     return (int64_t)result == 0 || FAIL(attach, "process %d: %s", (int)attach->stop.pid, attach->out->info.problem);
 }
@@ -395,6 +415,32 @@ static bool keep_errno(struct attach *attach)
     return call_libc(attach, "__errno_location", 0, 0, &place) &&
            hw_stop_read(&attach->stop, place, &value, sizeof value) &&
            hw_parked_keep_errno(&attach->parking, place, value);
+}
+
+/* How each recording ends: by a call of the parked thread. */
+static bool end_by_call(struct attach *attach)
+{
+    return find_and_park(attach) && keep_errno(attach) && call_runtime(attach, HW_ATTACH_END);
+}
+
+/* BEGIN was called; error: why the recording is not to be. Where nobody waits for that call any more, the runtime
+ * undoes by itself what it has begun, unless it was done with that already. */
+static void undo(struct attach *attach)
+{
+    const struct hw_error error = attach->out->error;
+    const struct hw_attach *info = &attach->out->info;
+    const bool late = attach->parking.late;
+    bool done = !late && call_runtime(attach, HW_ATTACH_END), counts = !late;
+    if (!done) {
+        forget_parked(attach);
+        counts = !read_info(attach) || info->stage == HW_ATTACH_COUNTING;
+        done = !counts || end_by_call(attach);
+    }
+    if (done && counts && !attach->out->other_files) /* there, links might lead anywhere */
+        unlink(info->path);
+    attach->out->error = error;
+    if (!done && !attach->parking.thread.gone)
+        add(attach, "and what was begun could not be undone: heapwise detach ends it");
 }
 
 static bool begin(struct attach *attach)
@@ -425,7 +471,7 @@ static bool begin(struct attach *attach)
     bool fine = kept && (attach->runtime || load_runtime(attach, base)) && read_info(attach);
     fine = fine && hw_stop_write(&attach->stop, attach->out->variable + offsetof(struct hw_attach, options),
                                  attach->out->options, length);
-    const bool begun = fine && call_runtime(attach, HW_ATTACH_BEGIN);
+    const bool begun = fine && call_runtime(attach, HW_ATTACH_BEGIN), asked = fine;
     if (kept && !attach->parking.thread.gone) {
         const struct hw_error error = attach->out->error;
         forget_message(attach);
@@ -433,13 +479,10 @@ static bool begin(struct attach *attach)
             attach->out->error = error;
     }
     fine = begun && change_code(attach);
-    if (begun && !fine && !attach->parking.thread.gone) {
-        const struct hw_error error = attach->out->error;
-        call_runtime(attach, HW_ATTACH_END);
-        if (!attach->out->other_files) /* there, links might lead anywhere */
-            unlink(info->path);
-        attach->out->error = error;
-    }
+    if (!fine && attach->parking.late && !begun)
+        add(attach, "it is not recorded, and what was begun is undone as soon as it answers");
+    if (!fine && (begun || (asked && attach->parking.late)) && !attach->parking.thread.gone)
+        undo(attach);
     forget_parked(attach);
     return fine;
 }
@@ -466,39 +509,87 @@ static bool reset_threads(struct attach *attach)
         fine = thread->gone || reset_thread(attach, thread, offset, image);
     }
     free(image);
-    return fine || FAIL(attach, "the threads of process %d cannot be reset", (int)attach->stop.pid);
+    return fine;
 }
 
-/* Takes the jumps out, and waits until nobody is behind them. */
-static bool restore_code(struct attach *attach)
+/* The jumps are out: a thread that is outside stays there. TRUST: its stack is unwound where it only seems to lead to
+ * the runtime. */
+static bool is_outside(struct attach *attach, const struct hw_stop_thread *thread, bool trust)
 {
     const struct hw_attach *info = &attach->out->info;
     const uint64_t range[2][2] = {{info->code, info->code_end}, {info->trampolines, info->trampolines_end}};
-    bool restored = false;
-    int round = 0;
-    for (const uint64_t until = hw_stop_now_ns() + INSIDE_NS; hw_stop_now_ns() < until; round++) {
-        bool fine = hw_stop_all(&attach->stop) && (restored || write_patches(attach, false));
-        restored |= fine;
-        bool outside = fine;
-        for (size_t i = 0; outside && i < attach->stop.count; i++) {
-            const struct hw_stop_thread *thread = &attach->stop.threads[i];
-            outside = thread->gone ||
-                      (thread->stopped.known &&
-                       (!hw_may_lead_to(&attach->points, thread, range, 2) ||
-                        (round > TRUST && thread->general.rip && !hw_is_inside(&attach->points, thread, range))));
-        }
-        if (outside)
-            fine = reset_threads(attach);
+    return thread->gone ||
+           (thread->stopped.known && (!hw_may_lead_to(&attach->points, thread, range, 2) ||
+                                      (trust && thread->general.rip && !hw_is_inside(&attach->points, thread, range))));
+}
+
+/* Those of the stopped threads that may be in the runtime. INSIDE has room for all. */
+static size_t list_inside(struct attach *attach, pid_t *inside, bool trust)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < attach->stop.count; i++)
+        if (!is_outside(attach, &attach->stop.threads[i], trust))
+            inside[count++] = attach->stop.threads[i].tid;
+    return count;
+}
+
+/* Takes the jumps out. INSIDE[*COUNT], which the caller frees: threads that may be in the runtime. */
+static bool remove_patches(struct attach *attach, pid_t **inside, size_t *count)
+{
+    const bool fine = hw_stop_all(&attach->stop) && write_patches(attach, false);
+    *inside = fine ? calloc(attach->stop.count, sizeof **inside) : NULL;
+    *count = *inside ? list_inside(attach, *inside, false) : 0;
+    hw_stop_let_go(&attach->stop);
+    return fine && (*inside || FAIL(attach, "not enough memory"));
+}
+
+/* No thread is in the runtime: all begin anew there. */
+static bool reset_all(struct attach *attach)
+{
+    const uint64_t until = hw_stop_now_ns() + INSIDE_NS;
+    bool stopped = true, fine = false;
+    for (int round = 0; !fine && stopped && (round < ROUNDS || hw_stop_now_ns() < until); round++) {
+        const uint64_t begin = hw_stop_now_ns();
+        bool known = true;
+        stopped = hw_stop_all(&attach->stop);
+        for (size_t i = 0; i < attach->stop.count; i++)
+            known = known && (attach->stop.threads[i].gone || attach->stop.threads[i].stopped.known);
+        fine = stopped && known && reset_threads(attach);
         hw_stop_let_go(&attach->stop);
-        if (!fine || outside)
-            return fine;
-        hw_stop_sleep_ns(LATER_NS);
+        if (!fine)
+            sleep_since(begin);
+    }
+    return fine ||
+           (stopped && FAIL(attach, "the threads of process %d cannot be reset: run heapwise detach again later",
+                            (int)attach->stop.pid));
+}
+
+static bool restore_code(struct attach *attach)
+{
+    pid_t *inside = NULL;
+    size_t count = 0;
+    if (!remove_patches(attach, &inside, &count))
+        return false;
+    bool fine = true;
+    const uint64_t begin = hw_stop_now_ns();
+    for (int round = 0; fine && count && (round < ROUNDS || hw_stop_now_ns() < begin + INSIDE_NS); round++) {
+        const uint64_t now = hw_stop_now_ns();
+        fine = !(round >= ROUNDS && hw_stop_is_cancelled()) && hw_stop_these(&attach->stop, inside, count);
+        count = fine ? list_inside(attach, inside, now > begin + TRUST_NS) : count;
+        hw_stop_let_go(&attach->stop);
+        if (count)
+            sleep_since(now);
         hw_target_code_refresh(&attach->code, &attach->stop);
     }
-    return FAIL(attach,
-                "nothing is counted any more in process %d, but a thread is still in the middle of a counted call: run "
-                "heapwise detach again later",
-                (int)attach->stop.pid);
+    free(inside);
+    if (!fine && attach->out->error.message[0])
+        return false;
+    return count
+               ? FAIL(attach,
+                      "nothing is counted any more in process %d, but %zu of its threads are still in the middle of a "
+                      "counted call: run heapwise detach again later",
+                      (int)attach->stop.pid, count)
+               : reset_all(attach);
 }
 
 static bool end(struct attach *attach)
@@ -517,9 +608,9 @@ static bool end(struct attach *attach)
                     : attach->out->info.rounds ? "process %d is not recorded any more"
                                                : "process %d is not recorded",
                     (int)attach->stop.pid);
-    if (!restore_code(attach) || !find_and_park(attach))
-        return false;
-    const bool fine = keep_errno(attach) && call_runtime(attach, HW_ATTACH_END);
+    const bool fine = restore_code(attach) && end_by_call(attach);
+    if (!fine && attach->parking.late)
+        add(attach, "nothing is counted any more, and the profile ends as soon as it answers");
     forget_parked(attach);
     return fine;
 }
@@ -527,17 +618,26 @@ static bool end(struct attach *attach)
 static bool run(struct hw_attaching *attaching, bool (*what)(struct attach *attach))
 {
     static struct attach attach;
-    sigset_t all, old;
+    sigset_t all, ends, old;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
     attach = (struct attach){.out = attaching, .parking.memory = -1, .lock = -1};
     attach.parking.points = &attach.points;
     attaching->other_files = hw_sees_other_files(attaching->pid);
     attach.stop = (struct hw_stop){.pid = attaching->pid, .alive = attaching->pid, .error = &attaching->error};
+    const struct timespec now = {0};
     sigfillset(&all); /* who interrupts this command waits until the program runs again */
     sigprocmask(SIG_BLOCK, &all, &old);
     const bool fine = lock_process(&attach) && what(&attach);
     forget_parked(&attach);
     hw_stop_let_go(&attach.stop);
     close_process(&attach);
+    if (!fine && hw_stop_is_cancelled()) { /* that is why: it is said, and then this command ends */
+        add(&attach, "heapwise was interrupted");
+        sigtimedwait(&ends, NULL, &now);
+    }
     sigprocmask(SIG_SETMASK, &old, NULL);
     return fine;
 }

@@ -14,7 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALL_NS   20000000000ull /* for a call of the parked thread, and until it is parked */
+#define CALL_NS   60000000000ull  /* for a call of the parked thread, and until it is parked */
+#define BUSY_NS   180000000000ull /* the same while it waits for a processor or a disk */
+#define CANCEL_NS 1000000000ull   /* the same when this command is to end */
 #define LEAVE_NS  2000000000ull
 #define LOOK_NS   20000000ull /* until a thread that does not come is looked for */
 #define SOONER_NS 50000l
@@ -39,6 +41,27 @@ bool hw_write_code(struct hw_parking *parking, uint64_t address, const void *byt
 {
     return pwrite(parking->memory, bytes, size, (off_t)address) == (ssize_t)size ||
            FAIL(parking, "the code of process %d cannot be changed: %s", PID(parking), strerror(errno));
+}
+
+static bool is_busy(const struct hw_parking *parking)
+{
+    return hw_stop_has_state(parking->points->stop, parking->thread.tid, "RD");
+}
+
+/* Since BEGIN, and it does not only wait for the machine. */
+static bool is_overdue(const struct hw_parking *parking, uint64_t begin)
+{
+    const uint64_t spent = hw_stop_now_ns() - begin;
+    return spent > BUSY_NS || (spent > CALL_NS && !is_busy(parking)) || (spent > CANCEL_NS && hw_stop_is_cancelled());
+}
+
+static bool say_late(const struct hw_parking *parking, uint64_t begin)
+{
+    if (hw_stop_is_cancelled())
+        return FAIL(parking, "process %d had not answered yet", PID(parking));
+    return FAIL(parking, "process %d did not answer for %d seconds (%s)", PID(parking),
+                (int)((hw_stop_now_ns() - begin) / 1000000000u),
+                is_busy(parking) ? "it gets no processor time" : "it waits for a lock or a file");
 }
 
 /* ---- the gate ---- */
@@ -199,10 +222,10 @@ static enum hw_park_result let_go_first(struct hw_parking *parking, const struct
 static enum hw_park_result meet(struct hw_parking *parking, const struct user_regs_struct *before,
                                 const struct iovec *vectors)
 {
-    const uint64_t until = hw_stop_now_ns() + CALL_NS;
-    uint64_t look = hw_stop_now_ns() + LOOK_NS, word;
+    const uint64_t begin = hw_stop_now_ns();
+    uint64_t look = begin + LOOK_NS, word;
     bool filled = false;
-    for (; hw_stop_now_ns() < until; hw_stop_sleep_ns(SOONER_NS)) {
+    for (; !is_overdue(parking, begin); hw_stop_sleep_ns(SOONER_NS)) {
         if (has_stopped(parking, 0)) {
             if (parking->thread.gone)
                 break;
@@ -224,8 +247,10 @@ static enum hw_park_result meet(struct hw_parking *parking, const struct user_re
             look = hw_stop_now_ns() + LOOK_NS;
         }
     }
-    hw_error_set(parking->points->stop->error,
-                 parking->thread.gone ? "process %d has ended" : "process %d did not answer", PID(parking));
+    if (parking->thread.gone)
+        hw_error_set(parking->points->stop->error, "process %d has ended", PID(parking));
+    else
+        say_late(parking, begin);
     return HW_PARK_FAILED;
 }
 
@@ -238,7 +263,7 @@ enum hw_park_result hw_park(struct hw_parking *parking, struct hw_stop_thread *t
     parking->thread = *thread;
     parking->held = true;
     parking->gate = 0;
-    parking->stop_later = false;
+    parking->late = parking->stop_later = false;
     parking->room = hw_target_unmapped(parking->points->code, ROOM);
     if (ptrace(PTRACE_GETREGSET, thread->tid, NT_X86_XSTATE, &vectors) != 0 ||
         ptrace(PTRACE_GETSIGMASK, thread->tid, (void *)sizeof signals, &signals) != 0) {
@@ -264,6 +289,8 @@ static void send_out(struct hw_parking *parking)
 {
     static const uint64_t patience = 0;
     uint64_t function;
+    if (parking->late)
+        return;
     const bool waits = parking->thread.running && peek(parking, HW_PARKED_AT(parking, function), &function) &&
                        !function && hw_stop_write(parking->points->stop, HW_PARKED_AT(parking, patience), &patience, 8);
     if (waits || !halt(parking))
@@ -336,13 +363,13 @@ bool hw_parked_call(struct hw_parking *parking, uint64_t function, uint64_t firs
     const uint64_t arguments[3] = {first, second, 0};
     uint64_t done = 0;
     int status;
-    if (!thread->running || thread->gone)
+    if (!thread->running || thread->gone || parking->late)
         return false; /* a call before has failed */
     if (!hw_stop_write(stop, HW_PARKED_AT(parking, done), &done, sizeof done) ||
         !hw_stop_write(stop, HW_PARKED_AT(parking, argument), arguments, sizeof arguments) ||
         !hw_stop_write(stop, HW_PARKED_AT(parking, function), &function, sizeof function))
         return false;
-    for (const uint64_t until = hw_stop_now_ns() + CALL_NS; !done;) {
+    for (const uint64_t begin = hw_stop_now_ns(); !done;) {
         if (waitpid(thread->tid, &status, __WALL | WNOHANG) == thread->tid) {
             if (!WIFSTOPPED(status)) {
                 thread->gone = true;
@@ -358,8 +385,12 @@ bool hw_parked_call(struct hw_parking *parking, uint64_t function, uint64_t firs
         }
         if (!hw_stop_read(stop, HW_PARKED_AT(parking, done), &done, sizeof done))
             return false;
-        if (!done && hw_stop_now_ns() > until)
-            return FAIL(parking, "process %d did not answer", PID(parking));
+        if (!done && is_overdue(parking, begin)) {
+            static const uint64_t patience = 0;
+            parking->late = true;
+            return hw_stop_write(stop, HW_PARKED_AT(parking, patience), &patience, sizeof patience) &&
+                   say_late(parking, begin);
+        }
         if (!done)
             hw_stop_sleep_ns(SOONER_NS);
     }

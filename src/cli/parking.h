@@ -13,6 +13,7 @@ struct hw_parking {
     int memory;                   /* /proc/PID/mem, which also writes code */
     struct hw_stop_thread thread; /* a copy: the list of stopped threads has it as `held` */
     bool held;
+    bool late; /* it is still in a call that nobody waits for any more, and leaves behind it by itself */
     uint64_t gate, room;
     uint8_t under_gate[HW_GATE_ROOM];
     bool stop_later; /* SIGSTOP came, which cannot be blocked */
@@ -25,7 +26,8 @@ enum hw_park_result { HW_PARKED, HW_PARK_FAILED, HW_PARK_AGAIN };
 enum hw_park_result hw_park(struct hw_parking *parking, struct hw_stop_thread *thread);
 /* It continues where it was, with its registers, signals and errno. Nothing is done when none is parked. */
 void hw_unpark(struct hw_parking *parking);
-/* RESULT: may be NULL. False: the thread ended, or crashed, or does not come back; stop->error says which. */
+/* RESULT: may be NULL. False: the thread ended, or crashed, or does not come back in time (`late`; then no further call
+ * is possible); stop->error says which. */
 bool hw_parked_call(struct hw_parking *parking, uint64_t function, uint64_t first, uint64_t second, uint64_t *result);
 /* errno, an int at PLACE, is VALUE when the thread continues. */
 bool hw_parked_keep_errno(struct hw_parking *parking, uint64_t place, int value);

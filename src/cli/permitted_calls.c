@@ -179,10 +179,10 @@ static void describe(char *text, size_t size, uint32_t action, bool unclear)
     const char *name;
     switch (unclear ? SECCOMP_RET_ALLOW : action & SECCOMP_RET_ACTION_FULL) {
     case SECCOMP_RET_ALLOW:
-        name = "decides by its arguments";
+        name = "is permitted with some arguments only";
         break;
     case SECCOMP_RET_ERRNO:
-        name = data ? strerror((int)data) : "does nothing";
+        name = data ? NULL : "returns 0 without being done";
         break;
     case SECCOMP_RET_TRAP:
         name = "sends SIGSYS";
@@ -191,20 +191,22 @@ static void describe(char *text, size_t size, uint32_t action, bool unclear)
         name = "asks a tracer";
         break;
     case SECCOMP_RET_USER_NOTIF:
-        name = "asks a supervisor";
+        name = "asks another process";
         break;
     default:
         name = "kills the process";
     }
-    snprintf(text, size, "%s", name);
+    snprintf(text, size, name ? "%s" : "fails (%s)", name ? name : strerror((int)data));
 }
 
-/* Whether a row before says the same of the call, whatever its arguments are. */
+/* Whether another row says the same of the call: the first one of those without arguments in their names, if any. */
 static bool is_said(const struct decisions *decisions, size_t row)
 {
-    for (size_t i = 0; i < row; i++)
-        if (calls[i].number == calls[row].number && calls[i].need == calls[row].need && !strchr(calls[i].name, ' ') &&
-            decisions->action[i] == decisions->action[row] && decisions->unclear[i] == decisions->unclear[row])
+    const bool plain = !strchr(calls[row].name, ' ');
+    for (size_t i = 0; i < CALLS; i++)
+        if ((plain ? i < row : i != row) && calls[i].number == calls[row].number && calls[i].need == calls[row].need &&
+            !strchr(calls[i].name, ' ') && decisions->action[i] == decisions->action[row] &&
+            decisions->unclear[i] == decisions->unclear[row])
             return true;
     return false;
 }
@@ -218,7 +220,7 @@ static bool judge(struct hw_stop *stop, const struct decisions *decisions, bool 
         if (is_permitted(&calls[i], decisions->action[i], decisions->unclear[i], in_memory) || is_said(decisions, i))
             continue;
         describe(action, sizeof action, decisions->action[i], decisions->unclear[i]);
-        snprintf(item, sizeof item, "%s (%s)", calls[i].name, action);
+        snprintf(item, sizeof item, "%s %s", calls[i].name, action);
         const size_t used = strlen(list);
         if (used + strlen(item) + 3 > sizeof list - 32)
             more++;
@@ -241,17 +243,22 @@ static unsigned long number_of(const char *status, const char *name, int base)
     return value ? strtoul(value, NULL, base) : 0;
 }
 
-/* Of those that ptrace gives as EACCES. */
-static const char *why_forbidden(void)
+/* Why ptrace does not read filters, as far as that is known before a thread is stopped for it; or NULL. */
+static const char *why_never(void)
 {
     char own[MOST_STATUS];
     if (!hw_read_proc(getpid(), "status", own, sizeof own))
         return "/proc is not there";
     if (number_of(own, "Seccomp", 10))
         return "this command has such a filter itself, as in most containers";
-    if (!(number_of(own, "CapEff", 16) >> ADMIN & 1))
-        return "only root can read it (CAP_SYS_ADMIN)";
-    return "this command is in a user namespace";
+    return number_of(own, "CapEff", 16) >> ADMIN & 1 ? NULL : "only root can read it (CAP_SYS_ADMIN)";
+}
+
+/* Of those that ptrace gives as EACCES. */
+static const char *why_forbidden(void)
+{
+    const char *why = why_never();
+    return why ? why : "this command is in a user namespace";
 }
 
 static bool thread_status(const struct hw_stop *stop, const char *tid, char status[MOST_STATUS])
@@ -307,9 +314,12 @@ static bool check_thread(struct hw_stop *stop, const char *name, bool in_memory)
             return FAIL("process %d may only read, write and end (seccomp, strict mode): record it from its start with "
                         "heapwise record",
                         (int)stop->pid);
+        const unsigned long filters = number_of(status, "Seccomp_filters", 10);
+        if (why_never())
+            return say_unreadable(stop, filters, EACCES);
         stop->error->message[0] = '\0';
         if (hw_stop_one(stop, tid)) {
-            const bool fine = read_filters(stop, tid, number_of(status, "Seccomp_filters", 10), in_memory);
+            const bool fine = read_filters(stop, tid, filters, in_memory);
             hw_stop_let_go(stop);
             return fine;
         }

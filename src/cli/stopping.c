@@ -9,7 +9,9 @@
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
+#include <linux/audit.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "cli/call_filter.h"
 #include "cli/recorded.h"
 
 #define STOP_NS     500000000ull   /* for all threads to stop: some system calls cannot be interrupted */
@@ -51,9 +54,16 @@ uint64_t hw_stop_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+bool hw_stop_is_cancelled(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP));
+}
+
 void hw_stop_sleep_ns(long ns)
 {
-    const struct timespec moment = {.tv_nsec = ns};
+    const struct timespec moment = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     nanosleep(&moment, NULL);
 }
 
@@ -102,12 +112,17 @@ static uint64_t signal_set(const char *status, const char *name)
     return value ? strtoull(value, NULL, 16) : 0;
 }
 
-/* A signal is on its way to the thread, which may be why its system call has ended. */
-static bool is_signalled(const struct hw_stop *stop, pid_t tid)
+/* A signal is on its way to the thread, which may be why its system call has ended. Where the kernel cannot continue
+ * the call only signals count that have a handler. */
+static bool is_signalled(const struct hw_stop *stop, const struct hw_stop_thread *thread)
 {
     char status[4096];
-    return !thread_status(stop, tid, status, sizeof status) ||
-           ((signal_set(status, "SigPnd") | signal_set(status, "ShdPnd")) & ~signal_set(status, "SigBlk"));
+    if (!thread_status(stop, thread->tid, status, sizeof status))
+        return true;
+    const uint64_t here = thread->by_signal ? 1ull << (thread->stopped.signal - 1) : 0,
+                   coming =
+                       (signal_set(status, "SigPnd") | signal_set(status, "ShdPnd")) & ~signal_set(status, "SigBlk");
+    return (here | coming) & (thread->no_restart ? signal_set(status, "SigCgt") : ~0ull);
 }
 
 static bool is_listed(const struct hw_stop *stop, pid_t tid)
@@ -193,15 +208,40 @@ static bool is_begun_again(long call)
     return false;
 }
 
+/* nanosleep, poll and a few others go on by the system call restart_syscall, which a filter may forbid. Filters that
+ * cannot be read permit it. */
+static bool may_restart(const struct hw_stop *stop, pid_t tid)
+{
+    static struct sock_filter code[BPF_MAXINSNS];
+    const struct hw_filtered_call call = {.data = {.nr = SYS_restart_syscall, .arch = AUDIT_ARCH_X86_64},
+                                          .unknown = ~3u};
+    char status[8192];
+    const char *mode = thread_status(stop, tid, status, sizeof status) ? hw_status_value(status, "Seccomp") : NULL;
+    if (!mode || *mode != '0' + SECCOMP_MODE_FILTER)
+        return true;
+    uint32_t strongest = SECCOMP_RET_ALLOW, action;
+    for (unsigned long i = 0;; i++) {
+        const long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, NULL);
+        if (count <= 0 || count > BPF_MAXINSNS || ptrace(PTRACE_SECCOMP_GET_FILTER, tid, (void *)i, code) != count)
+            break;
+        if (!hw_call_filter_run(code, (size_t)count, &call, &action))
+            return false;
+        strongest = hw_call_filter_stronger(strongest, action);
+    }
+    strongest &= SECCOMP_RET_ACTION_FULL;
+    return strongest == SECCOMP_RET_ALLOW || strongest == SECCOMP_RET_LOG;
+}
+
 /* Makes GENERAL what the thread would go on with, had nothing but the stop happened: the kernel does the same for calls
  * that it restarts, which ALL are. False: nothing to do. */
 bool hw_stop_mend(const struct hw_stop *stop, const struct hw_stop_thread *thread, struct user_regs_struct *general,
                   bool all)
 {
     const long result = (long)general->rax, call = (long)general->orig_rax;
-    if (call < 0 || thread->by_signal)
+    if (call < 0 || (thread->by_signal && !thread->no_restart))
         return false;
-    if (result == -EINTR && is_begun_again(call) && !is_signalled(stop, thread->tid))
+    if (((result == -EINTR && is_begun_again(call)) || (result == -ERESTART_RESTARTBLOCK && thread->no_restart)) &&
+        !is_signalled(stop, thread))
         general->rax = (unsigned long)call;
     else if (all && (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND))
         general->rax = (unsigned long)call;
@@ -241,6 +281,8 @@ static void note_stop(const struct hw_stop *stop, struct hw_stop_thread *thread,
     part = (struct iovec){words + sizeof *general / sizeof *words, sizeof(struct user_fpregs_struct)};
     ptrace(PTRACE_GETREGSET, thread->tid, NT_PRFPREG, &part);
     struct user_regs_struct mended = *general;
+    thread->no_restart =
+        (long)general->orig_rax >= 0 && (long)general->rax == -ERESTART_RESTARTBLOCK && !may_restart(stop, thread->tid);
     thread->mended = hw_stop_mend(stop, thread, &mended, false);
     if (thread->mended)
         hw_stop_set_registers(thread, &mended);
@@ -249,12 +291,11 @@ static void note_stop(const struct hw_stop *stop, struct hw_stop_thread *thread,
 _Static_assert(sizeof(struct user_regs_struct) + sizeof(struct user_fpregs_struct) <= HW_REGISTERS * sizeof(uint64_t),
                "room for registers");
 
-/* It will stop as soon as it gets a processor. */
-static bool is_runnable(const struct hw_stop *stop, pid_t tid)
+bool hw_stop_has_state(const struct hw_stop *stop, pid_t tid, const char *states)
 {
     char status[4096];
     const char *state = thread_status(stop, tid, status, sizeof status) ? hw_status_value(status, "State") : NULL;
-    return state && *state == 'R';
+    return state && strchr(states, *state);
 }
 
 /* In vfork, and as long as the child wants: the kernel shows the call and its arguments, and last the stack pointer. */
@@ -294,12 +335,31 @@ bool hw_stop_wait(const struct hw_stop *stop, struct hw_stop_thread *thread, uin
             return true;
         }
         if (hw_stop_now_ns() > until &&
-            !(until && hw_stop_now_ns() < until + RUNNABLE_NS && is_runnable(stop, thread->tid)))
+            !(until && hw_stop_now_ns() < until + RUNNABLE_NS && hw_stop_has_state(stop, thread->tid, "R")))
             return false;
         if (++looks % 8 == 0 && hw_stop_is_in_vfork(stop, thread))
             return false;
         hw_stop_sleep_ns(SOONER_NS);
     }
+}
+
+/* Those from FIRST on that are traced. */
+static void wait_for_stops(struct hw_stop *stop, size_t first, uint64_t until)
+{
+    for (size_t i = first; i < stop->count; i++)
+        if (!stop->threads[i].held && !hw_stop_wait(stop, &stop->threads[i], until)) {
+            stop->missed++;
+            stop->missed_error = ETIMEDOUT;
+        }
+}
+
+bool hw_stop_these(struct hw_stop *stop, const pid_t *tids, size_t count)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < count; i++)
+        fine = is_listed(stop, tids[i]) || seize(stop, tids[i]);
+    wait_for_stops(stop, 0, hw_stop_now_ns() + STOP_NS);
+    return fine;
 }
 
 /* Stops all threads, also those that others make until they stop. */
@@ -317,11 +377,7 @@ bool hw_stop_all(struct hw_stop *stop)
     for (size_t before = 0, round = 0; fine && round < ROUNDS && (!round || stop->count != before); round++) {
         before = round ? stop->count : 0; /* some are traced since the attempt before */
         fine = seize_listed(stop, list);
-        for (size_t i = before; i < stop->count; i++)
-            if (!stop->threads[i].held && !hw_stop_wait(stop, &stop->threads[i], until)) {
-                stop->missed++;
-                stop->missed_error = ETIMEDOUT;
-            }
+        wait_for_stops(stop, before, until);
     }
     closedir(list);
     return fine && (stop->count || fail(stop, "process %d has ended", (int)stop->pid));
@@ -339,7 +395,7 @@ struct hw_stop_thread *hw_stop_one(struct hw_stop *stop, pid_t tid)
 
 void hw_stop_detach(const struct hw_stop *stop, struct hw_stop_thread *thread)
 {
-    if (thread->mended && is_signalled(stop, thread->tid)) /* now it is to return EINTR */
+    if (thread->mended && is_signalled(stop, thread)) /* now it is to return EINTR */
         hw_stop_set_registers(thread, &thread->general);
     ptrace(PTRACE_DETACH, thread->tid, NULL, (void *)(long)thread->stopped.signal);
 }

@@ -19,6 +19,7 @@ struct hw_stop_thread {
     bool listed;                     /* …in the room */
     bool held;                       /* it is not let go with the others */
     bool mended;                     /* its system call will be begun again */
+    bool no_restart;                 /* restart_syscall, by which the kernel does that, would end it (seccomp) */
     struct user_regs_struct general; /* as they were at the stop */
 };
 
@@ -34,6 +35,8 @@ struct hw_stop {
     uint64_t begin_ns; /* when the first one was stopped */
 };
 
+/* SIGINT, SIGTERM or SIGHUP waits for this command, which blocks them: long waits end then. */
+bool hw_stop_is_cancelled(void);
 uint64_t hw_stop_now_ns(void);
 void hw_stop_sleep_ns(long ns);
 
@@ -42,6 +45,8 @@ bool hw_stop_write(struct hw_stop *stop, uint64_t address, const void *buffer, s
 
 /* Stops all threads, also those that others make until they stop. `missed`: those that did not in time. */
 bool hw_stop_all(struct hw_stop *stop);
+/* Stops the threads TIDS, as far as they are there still. */
+bool hw_stop_these(struct hw_stop *stop, const pid_t *tids, size_t count);
 /* Stops the thread TID alone. NULL: it has ended, or does not stop now; or stop->error says why not. */
 struct hw_stop_thread *hw_stop_one(struct hw_stop *stop, pid_t tid);
 /* Lets all go that have stopped. The others are when they do, or with this process. */
@@ -49,6 +54,8 @@ void hw_stop_let_go(struct hw_stop *stop);
 void hw_stop_detach(const struct hw_stop *stop, struct hw_stop_thread *thread);
 /* Whether it has stopped, or ended, by UNTIL (0: now). */
 bool hw_stop_wait(const struct hw_stop *stop, struct hw_stop_thread *thread, uint64_t until);
+/* Whether /proc shows one of the letters STATES for the thread: R runs or waits for a processor, D waits for a disk. */
+bool hw_stop_has_state(const struct hw_stop *stop, pid_t tid, const char *states);
 /* In vfork, and as long as the child wants. */
 bool hw_stop_is_in_vfork(const struct hw_stop *stop, struct hw_stop_thread *thread);
 /* Makes GENERAL what the thread would go on with, had nothing but the stop happened: the kernel does the same for calls

@@ -25,7 +25,10 @@ enum hw_attach_stage {
 };
 
 enum hw_attach_what {
-    HW_ATTACH_BEGIN, /* makes the profile, and the list of patches */
+    /* Makes the profile, and the list of patches. Undoes that when the word to which `given_up` points is 0 after
+     * `stage` has become HW_ATTACH_COUNTING: whoever writes that 0 and then finds another stage needs to undo nothing.
+     */
+    HW_ATTACH_BEGIN,
     /* Ends the profile and gives all memory back. Before it patches are taken out, no thread is in code of the runtime,
      * and the runtime's data of each thread is as in a new thread. */
     HW_ATTACH_END,
@@ -39,7 +42,7 @@ struct hw_attach_patch {
 
 struct hw_attach {
     uint64_t version;
-    uint64_t call;                         /* address of long (*)(uint64_t what): 0, or -1 with `problem` */
+    uint64_t call; /* long (*)(uint64_t what, const uint64_t *given_up): 0, or -1 and `problem` */
     uint64_t code, code_end;               /* the runtime's */
     uint64_t trampolines, trampolines_end; /* code that leads to the patched functions */
     int64_t plane;                         /* distance of HW_ATTACH_PLANE from the thread pointer */

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -262,6 +263,67 @@ static void test_killed_in_the_middle(void **state)
     assert_int_equal(write(program.to, "x", 1), 1);
     assert_int_equal(finish(&program), 0);
     free(profile);
+}
+
+static bool has_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid;
+}
+
+/* As soon as the process is done with an attempt before. */
+static void attach_soon(const struct program *program, const char *profile)
+{
+    const char *const arguments[] = {"attach", "-q", "-o", profile, program->number, NULL};
+    struct run_result result = heapwise(arguments, NULL);
+    for (int i = 0; i < 200 && result.code && strstr(result.err, "is not done yet"); i++) {
+        run_result_free(&result);
+        usleep(50000);
+        result = heapwise(arguments, NULL);
+    }
+    assert_exit(&result, 0, "attach");
+    run_result_free(&result);
+}
+
+/* The process does not answer while it begins, and heapwise is interrupted: nothing of the recording stays. */
+static void test_given_up(void **state)
+{
+    (void)state;
+    struct program program = start((const char *const[]){need_program("attach-slow"), "slow", NULL});
+    char *profile = join_path(test_directory, "given-up.hwprof"), *again = join_path(test_directory, "again.hwprof");
+    const char *const argv[] = {heapwise_path(), "attach", "-o", profile, program.number, NULL};
+    struct run_process command = run_start(argv, NULL);
+    struct pollfd asked = {.fd = program.from, .events = POLLIN};
+    for (int i = 0; i < 600 && poll(&asked, 1, 100) == 0 && !has_ended(command.pid); i++)
+        ;
+    kill(command.pid, SIGINT);
+    struct run_result result = run_finish(&command, 120);
+    if (strstr(result.err, "no permission to")) {
+        kill(program.pid, SIGKILL);
+        finish(&program);
+        SKIP("processes cannot be traced here");
+    }
+    assert_int_equal(read_byte(&program), 's');
+    assert_exit(&result, 2, "attach");
+    assert_contains(result.err, "had not answered yet");
+    assert_contains(result.err, "is undone as soon as it answers");
+    run_result_free(&result);
+    assert_not_done("detach", program.number, "is not recorded");
+    kill(program.pid, SIGUSR1);
+    for (int i = 0; i < 6000 && access(profile, F_OK) == 0; i++)
+        usleep(10000);
+    assert_int_equal(access(profile, F_OK), -1);
+    ask(&program);
+    attach_soon(&program, again);
+    ask(&program);
+    detach(&program);
+    json_t *report = load_report(again, 0);
+    assert_int_equal(json_number(report, "totals.allocations"), 1000);
+    assert_int_equal(json_number(report, "process.older_bytes"), 100000);
+    json_decref(report);
+    assert_int_equal(finish(&program), 0);
+    free(profile);
+    free(again);
 }
 
 /* Until the command says WORDS; false: it may not trace processes, or has ended. */
@@ -554,8 +616,9 @@ TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test
                cmocka_unit_test(test_other_verbs_read_it), cmocka_unit_test(test_forked_child),
                cmocka_unit_test(test_calls_inside_the_allocator), cmocka_unit_test(test_calls_inside_mimalloc),
                cmocka_unit_test(test_sampled), cmocka_unit_test(test_threads_notice_nothing),
-               cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_killed_in_the_middle),
-               cmocka_unit_test(test_refused), cmocka_unit_test(test_names), cmocka_unit_test(test_detached_by_another),
+               cmocka_unit_test(test_two_at_once), cmocka_unit_test(test_given_up),
+               cmocka_unit_test(test_killed_in_the_middle), cmocka_unit_test(test_refused),
+               cmocka_unit_test(test_names), cmocka_unit_test(test_detached_by_another),
                cmocka_unit_test(test_executed), cmocka_unit_test(test_recorded_already),
                cmocka_unit_test(test_container), cmocka_unit_test(test_record_until_signal),
                cmocka_unit_test(test_record_wrong_use))

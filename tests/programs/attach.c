@@ -11,6 +11,9 @@
  * registers, results of calls that wait. Others fork, open libraries, jump out of signal handlers, start threads. Ends
  * with exit code 0, or the number of the first thing that was wrong, when it has read a byte.
  * attach filter KIND …: one of the others, with a filter of system calls (filters.c).
+ * attach-slow slow: as count, but its allocator gives its numbers late: it has a function for them, as tcmalloc. When
+ * that is called for the first time it writes an "s", and waits until SIGUSR1 has come. attach sleep: a thread sleeps
+ * in nanosleep, another one in poll, with time limits; the exit code is not 0 when a call was interrupted or too short.
  * attach thread KIND: as count, and one of its threads has a filter. attach strict: may only read, write and end. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -315,6 +318,87 @@ static int be_strict(void)
     return 0;
 }
 
+/* ---- slow ---- */
+
+#ifdef WITH_SLOW_ALLOCATOR
+
+static bool is_slow;
+static atomic_bool may_answer;
+
+static void permit_answer(int number)
+{
+    (void)number;
+    may_answer = true;
+}
+
+/* tcmalloc's, of which the runtime asks for bytes in use. */
+int MallocExtension_GetNumericProperty(const char *name, size_t *value);
+int MallocExtension_GetNumericProperty(const char *name, size_t *value)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    (void)name;
+    if (is_slow && !may_answer && write(1, "s", 1) == 1)
+        while (!may_answer)
+            nanosleep(&moment, NULL);
+    *value = 100000;
+    return 1;
+}
+
+static void *take_signals(void *unused)
+{
+    while (true)
+        pause();
+    return unused;
+}
+
+static int be_slow(void)
+{
+    pthread_t thread;
+    is_slow = true;
+    signal(SIGUSR1, permit_answer);
+    return pthread_create(&thread, NULL, take_signals, NULL) == 0 ? count() : 1;
+}
+#endif
+
+/* ---- sleep ---- */
+
+#define SLEEP_MS 2000
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void *sleep_in_poll(void *unused)
+{
+    const int64_t begin = now_ms();
+    check(poll(NULL, 0, SLEEP_MS) == 0 && now_ms() - begin >= SLEEP_MS, 40);
+    return unused;
+}
+
+static void *sleep_in_nanosleep(void *unused)
+{
+    const struct timespec time = {.tv_sec = SLEEP_MS / 1000};
+    const int64_t begin = now_ms();
+    check(nanosleep(&time, NULL) == 0 && now_ms() - begin >= SLEEP_MS, 41);
+    return unused;
+}
+
+static int sleep_twice(void)
+{
+    pthread_t threads[2];
+    if (pthread_create(&threads[0], NULL, sleep_in_poll, NULL) != 0 ||
+        pthread_create(&threads[1], NULL, sleep_in_nanosleep, NULL) != 0)
+        return 1;
+    usleep(50000);
+    const int code = count();
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    return code ? code : wrong;
+}
+
 int main(int argc, char **argv)
 {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* where only a parent may trace */
@@ -330,6 +414,12 @@ int main(int argc, char **argv)
         argc -= 2;
         argv += 2;
     }
+#ifdef WITH_SLOW_ALLOCATOR
+    if (argc == 2 && strcmp(argv[1], "slow") == 0)
+        return be_slow();
+#endif
+    if (argc == 2 && strcmp(argv[1], "sleep") == 0)
+        return sleep_twice();
     if (argc == 2 && strcmp(argv[1], "arrays") == 0)
         return repeat(arrays_once);
     if (argc == 2 && strcmp(argv[1], "family") == 0)

@@ -176,6 +176,12 @@ static void pretend_fcntl(struct filter *filter)
     forbid(filter, SYS_fcntl, REFUSE(0));
 }
 
+/* By which sleeps continue after a stop. */
+static void kill_for_restart(struct filter *filter)
+{
+    forbid(filter, SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS);
+}
+
 static void kill_for_socket(struct filter *filter)
 {
     forbid(filter, SYS_socket, SECCOMP_RET_KILL_PROCESS);
@@ -206,15 +212,11 @@ static void read_from_one(struct filter *filter)
 static const struct {
     const char *name;
     void (*make)(struct filter *filter);
-} kinds[] = {{"containers", as_containers},
-             {"only-needed", only_needed},
-             {"no-mmap", forbid_mmap},
-             {"kill-fallocate", kill_for_fallocate},
-             {"trap-membarrier", trap_membarrier},
-             {"pretend-fcntl", pretend_fcntl},
-             {"kill-socket", kill_for_socket},
-             {"no-code", forbid_code},
-             {"read-from-one", read_from_one}};
+} kinds[] = {
+    {"containers", as_containers},          {"only-needed", only_needed},         {"no-mmap", forbid_mmap},
+    {"kill-fallocate", kill_for_fallocate}, {"trap-membarrier", trap_membarrier}, {"pretend-fcntl", pretend_fcntl},
+    {"kill-restart", kill_for_restart},     {"kill-socket", kill_for_socket},     {"no-code", forbid_code},
+    {"read-from-one", read_from_one}};
 
 static bool set_one(const char *name, size_t length)
 {

@@ -128,7 +128,9 @@ static void add_state(const struct hw_profile *profile, struct hw_buffer *out)
                             "known, and are in no number");
         if (profile->process.older_bytes)
             hw_buffer_add(out, "; the allocator had %s of them then", HW_BYTES(profile->process.older_bytes));
-        hw_buffer_add(out, ".\n");
+        hw_buffer_add(out,
+                      ".\nSuch a recording has the heap only: not where the program maps memory by mmap, names and "
+                      "origins of threads, or programs that it executes.\n");
     }
     if (profile->process.exit_kind == HW_EXIT_SIGNAL && profile->process.exit_value == SIGSYS &&
         !gave_up_calls(profile))

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <link.h>
 #include <malloc.h>
+#include <sys/stat.h>
 
 #include "profile/attach.h"
 #include "runtime/core/core.h"
@@ -14,7 +15,9 @@
 #include "runtime/core/modules.h"
 #include "runtime/hooks/hooks.h"
 
-#define GLIBC_MOST (256ul << 20) /* resident bytes of a process of which glibc is asked for its blocks in use */
+/* Of a process of which glibc is asked for its blocks in use: resident bytes, and threads, which hold its locks. */
+#define GLIBC_MOST    (256ul << 20)
+#define GLIBC_THREADS 50
 
 extern HW_VARIABLE struct hw_attach heapwise_attach;
 HW_KEPT struct hw_attach heapwise_attach = {.version = HW_ATTACH_VERSION};
@@ -114,6 +117,12 @@ static void give_back(void)
     hw_runtime.state = HW_STATE_OFF;
 }
 
+static uint64_t count_threads(void)
+{
+    struct stat task;
+    return hw_sys(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &task, 0) < 0 ? 0 : task.st_nlink - 2;
+}
+
 /* Bytes of blocks that are in use, as the allocator counts them; 0: it does not say. Called at a safe point. */
 static uint64_t allocated_before(void)
 {
@@ -132,13 +141,21 @@ static uint64_t allocated_before(void)
     if (property) /* tcmalloc */
         return property("generic.current_allocated_bytes", &bytes) ? bytes : 0;
     /* glibc goes through all its free blocks, one by one, with its locks held. */
-    if (!info || !hw_starts_with(allocator, "glibc") || hw_memory_rss() > GLIBC_MOST)
+    if (!info || !hw_starts_with(allocator, "glibc") || hw_memory_rss() > GLIBC_MOST || count_threads() > GLIBC_THREADS)
         return 0;
     const struct mallinfo2 heap = info();
     return heap.uordblks + heap.hblkhd;
 }
 
-static long begin(void)
+/* Nothing leads to the runtime yet. */
+static void undo(void)
+{
+    hw_file_discard();
+    give_back();
+}
+
+/* GIVEN_UP: see HW_ATTACH_BEGIN; or NULL. */
+static long begin(const uint64_t *given_up)
 {
     if (heapwise_attach.stage != HW_ATTACH_IDLE)
         return fail("it is recorded already", NULL);
@@ -154,8 +171,7 @@ static long begin(void)
         return -1;
     }
     if (!hw_attach_hooks(&heapwise_attach)) {
-        hw_file_discard();
-        give_back();
+        undo();
         return -1;
     }
     hw_arch_patch_trampolines(&heapwise_attach.trampolines, &heapwise_attach.trampolines_end);
@@ -165,7 +181,11 @@ static long begin(void)
     if (on_exit && !image.has_exit)
         image.has_exit = on_exit(at_exit, NULL) == 0;
     heapwise_attach.rounds++;
-    heapwise_attach.stage = HW_ATTACH_COUNTING;
+    __atomic_store_n(&heapwise_attach.stage, HW_ATTACH_COUNTING, __ATOMIC_SEQ_CST);
+    if (given_up && !__atomic_load_n(given_up, __ATOMIC_SEQ_CST)) {
+        undo();
+        return fail("the command has given up", NULL);
+    }
     return 0;
 }
 
@@ -184,13 +204,13 @@ static long end(void)
 }
 
 /* A command that was killed may have left a thread in here, which goes on. */
-static long call(uint64_t what)
+static long call(uint64_t what, const uint64_t *given_up)
 {
     static HW_KEPT bool busy = false;
     if (__atomic_exchange_n(&busy, true, __ATOMIC_ACQ_REL))
         return fail("another heapwise attach or detach is not done yet: try again later", NULL);
     heapwise_attach.problem[0] = '\0';
-    const long result = what == HW_ATTACH_BEGIN ? begin()
+    const long result = what == HW_ATTACH_BEGIN ? begin(given_up)
                         : what == HW_ATTACH_END ? end()
                                                 : fail("it does not know how", NULL);
     __atomic_store_n(&busy, false, __ATOMIC_RELEASE);
@@ -211,7 +231,8 @@ bool hw_attach_waits(void)
     heapwise_attach.code = (uintptr_t)__ehdr_start;
     heapwise_attach.code_end = (uintptr_t)etext;
     heapwise_attach.plane = (int64_t)((uintptr_t)&__heapwise_plane - (uintptr_t)__builtin_thread_pointer());
-    heapwise_attach.stage = waits ? HW_ATTACH_IDLE : HW_ATTACH_PRELOADED;
+    if (!hw_attached)
+        heapwise_attach.stage = waits ? HW_ATTACH_IDLE : HW_ATTACH_PRELOADED;
     return waits;
 }
 
