@@ -231,12 +231,13 @@ static bool find_and_park(struct attach *attach)
 
 /* ---- all threads, for a moment ---- */
 
-/* Threads that have not stopped wait in the kernel for a child of vfork: they are in no code that changes. */
+/* Threads that have not stopped are in system calls that take longer, such as vfork: they are in no code that changes.
+ */
 static bool have_all_stopped(struct attach *attach)
 {
     for (size_t i = 0; i < attach->stop.count; i++) {
         struct hw_stop_thread *thread = &attach->stop.threads[i];
-        if (!thread->gone && !thread->held && !thread->stopped.known && !hw_stop_is_in_vfork(&attach->stop, thread))
+        if (!thread->gone && !thread->held && !thread->stopped.known && !hw_stop_is_in_call(&attach->stop, thread))
             return false;
     }
     return true;

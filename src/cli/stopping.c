@@ -298,25 +298,43 @@ bool hw_stop_has_state(const struct hw_stop *stop, pid_t tid, const char *states
     return state && strchr(states, *state);
 }
 
-/* In vfork, and as long as the child wants: the kernel shows the call and its arguments, and last the stack pointer. */
-bool hw_stop_is_in_vfork(const struct hw_stop *stop, struct hw_stop_thread *thread)
+/* The kernel shows the call, its arguments, and last the stack pointer. */
+struct shown_call {
+    unsigned long long number, arguments[6], stack_pointer;
+};
+
+static bool read_call(const struct hw_stop *stop, pid_t tid, struct shown_call *call)
 {
     char name[64], text[256];
-    unsigned long long call, arguments[6], stack_pointer;
-    snprintf(name, sizeof name, "task/%d/syscall", (int)thread->tid);
-    if (!hw_read_proc(stop->pid, name, text, sizeof text) ||
-        sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx", &call, &arguments[0], &arguments[1], &arguments[2],
-               &arguments[3], &arguments[4], &arguments[5], &stack_pointer) != 8)
+    unsigned long long *arguments = call->arguments;
+    snprintf(name, sizeof name, "task/%d/syscall", (int)tid);
+    return hw_read_proc(stop->pid, name, text, sizeof text) &&
+           sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx", &call->number, &arguments[0], &arguments[1],
+                  &arguments[2], &arguments[3], &arguments[4], &arguments[5], &call->stack_pointer) == 8;
+}
+
+bool hw_stop_is_in_call(const struct hw_stop *stop, const struct hw_stop_thread *thread)
+{
+    struct shown_call call;
+    return read_call(stop, thread->tid, &call);
+}
+
+/* In vfork, and as long as the child wants. */
+bool hw_stop_is_in_vfork(const struct hw_stop *stop, struct hw_stop_thread *thread)
+{
+    struct shown_call shown;
+    if (!read_call(stop, thread->tid, &shown))
         return false;
-    uint64_t flags = arguments[0];
+    const unsigned long long call = shown.number;
+    uint64_t flags = shown.arguments[0];
     if (call == SYS_clone3) { /* a structure begins with them */
-        const struct iovec to = {&flags, sizeof flags}, from = {(void *)(uintptr_t)arguments[0], sizeof flags};
+        const struct iovec to = {&flags, sizeof flags}, from = {(void *)(uintptr_t)shown.arguments[0], sizeof flags};
         if (process_vm_readv(stop->alive, &to, 1, &from, 1, 0) != (ssize_t)sizeof flags)
             return false;
     }
     if (call != SYS_vfork && !((call == SYS_clone || call == SYS_clone3) && flags & CLONE_VFORK))
         return false;
-    thread->stopped.stack_pointer = stack_pointer;
+    thread->stopped.stack_pointer = shown.stack_pointer;
     return true;
 }
 

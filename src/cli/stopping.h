@@ -56,6 +56,8 @@ void hw_stop_detach(const struct hw_stop *stop, struct hw_stop_thread *thread);
 bool hw_stop_wait(const struct hw_stop *stop, struct hw_stop_thread *thread, uint64_t until);
 /* Whether /proc shows one of the letters STATES for the thread: R runs or waits for a processor, D waits for a disk. */
 bool hw_stop_has_state(const struct hw_stop *stop, pid_t tid, const char *states);
+/* Blocked in a system call: when that ends it stops before it runs code of the program. */
+bool hw_stop_is_in_call(const struct hw_stop *stop, const struct hw_stop_thread *thread);
 /* In vfork, and as long as the child wants. */
 bool hw_stop_is_in_vfork(const struct hw_stop *stop, struct hw_stop_thread *thread);
 /* Makes GENERAL what the thread would go on with, had nothing but the stop happened: the kernel does the same for calls
