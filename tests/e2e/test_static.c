@@ -87,6 +87,11 @@ static void test_musl(void **state)
     check_program("static-musl");
 }
 
+static void test_musl_pie(void **state)
+{
+    check_program("static-pie-musl");
+}
+
 /* The same program, with musl's dynamic linker. */
 static void test_musl_dynamic(void **state)
 {
@@ -219,7 +224,8 @@ static void test_refused(void **state)
 }
 
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_glibc),
-               cmocka_unit_test(test_glibc_pie), cmocka_unit_test(test_musl), cmocka_unit_test(test_musl_dynamic),
-               cmocka_unit_test(test_another_allocator), cmocka_unit_test(test_sqlite), cmocka_unit_test(test_stacks),
-               cmocka_unit_test(test_nothing_allocated), cmocka_unit_test(test_sampled),
-               cmocka_unit_test(test_addresses), cmocka_unit_test(test_debug_file), cmocka_unit_test(test_refused))
+               cmocka_unit_test(test_glibc_pie), cmocka_unit_test(test_musl), cmocka_unit_test(test_musl_pie),
+               cmocka_unit_test(test_musl_dynamic), cmocka_unit_test(test_another_allocator),
+               cmocka_unit_test(test_sqlite), cmocka_unit_test(test_stacks), cmocka_unit_test(test_nothing_allocated),
+               cmocka_unit_test(test_sampled), cmocka_unit_test(test_addresses), cmocka_unit_test(test_debug_file),
+               cmocka_unit_test(test_refused))
