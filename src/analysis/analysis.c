@@ -92,6 +92,7 @@ struct hw_analysis *hw_analysis_new(const struct hw_analysis_input *input, struc
     if (analysis && pool) {
         struct hw_finder finder = {.analysis = analysis, .pool = pool};
         analysis->input = *input;
+        analysis->input.fields = input->fields ? input->fields : &input->profile->fields;
         analysis->storage = pool;
         pool->failed = !hw_structs_analyse(analysis, pool);
         if (!pool->failed)

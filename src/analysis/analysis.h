@@ -11,9 +11,14 @@
 /* What fits into a first-level cache stays there: data that is smaller costs nothing however it lies. */
 #define HW_CACHE_BYTES (32 * 1024)
 
+/* Sampled fields: of fewer uses of a struct no layout is suggested. */
+#define HW_SAMPLED_USES 100
+
 /* What is analysed. Everything must outlive the analysis. */
 struct hw_analysis_input {
     const struct hw_profile *profile;
+    const struct hw_profile_fields *fields; /* NULL: the profile's */
+    double field_weight; /* sampled fields: accesses that one stands for, about: only to rank findings; 0: 1 */
     const struct hw_profile_context *const *contexts; /* those of the report; `access` may be NULL */
     size_t context_count;
     /* Adds the accesses to the blocks of a context, by word from the first one on, to WORDS (COUNT of them, zeroed);

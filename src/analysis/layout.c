@@ -61,6 +61,7 @@ static enum hw_layout_verdict verdict_of_flags(const struct hw_profile_struct *s
         {HW_STRUCT_ABI, HW_LAYOUT_ABI},           {HW_STRUCT_UNION, HW_LAYOUT_UNION},
         {HW_STRUCT_PACKED, HW_LAYOUT_PACKED},     {HW_STRUCT_WHOLE, HW_LAYOUT_WHOLE},
         {HW_STRUCT_NO_NAMES, HW_LAYOUT_NO_NAMES}, {HW_STRUCT_OUTSIDE, HW_LAYOUT_OUTSIDE},
+        {HW_STRUCT_FREE_ORDER, HW_LAYOUT_COMPILER},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (structure->flags & rules[i].flag)

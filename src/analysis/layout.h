@@ -22,6 +22,7 @@ enum hw_layout_verdict {
     HW_LAYOUT_OUTSIDE,     /* code that does not count has pointers to it */
     HW_LAYOUT_UNEXPLAINED, /* the members do not lie as the rules say: attributes that are not known */
     HW_LAYOUT_ONE,         /* there is nothing to reorder */
+    HW_LAYOUT_COMPILER,    /* the compiler orders them */
 };
 
 struct hw_unit {

@@ -337,7 +337,7 @@ void hw_suggest(struct hw_struct_analysis *of, const struct hw_profile_fields *f
                                 .pool = pool,
                                 .visits = of->visits,
                                 .limit = counter->work + budget};
-    if (of->units.verdict != HW_LAYOUT_FREE || of->visits.executions < WORTH_USES ||
+    if (of->units.verdict != HW_LAYOUT_FREE || of->visits.executions < (fields->sampled ? HW_SAMPLED_USES : WORTH_USES) ||
         of->structure->size > HW_LINES_LARGEST)
         return;
     if (searcher.visits.count > VISITS)

@@ -147,7 +147,7 @@ static uint32_t *common_beginnings(const struct hw_profile_fields *fields, struc
 static bool analyse(struct hw_struct_analysis *of, const struct hw_analysis_input *input,
                     struct hw_line_counter *counter, struct hw_pool *pool)
 {
-    const struct hw_profile_fields *fields = &input->profile->fields;
+    const struct hw_profile_fields *fields = input->fields;
     const struct hw_profile_struct *structure = of->structure;
     const struct hw_profile_field *own = &fields->fields[structure->first_field];
     of->visits = hw_visits_of(fields, structure, &of->objects, pool);
@@ -206,7 +206,7 @@ static void suggest(struct hw_struct_analysis *of, const struct hw_analysis_inpu
 {
     const struct hw_ground ground = hw_ground_of(input, of);
     struct hw_suggestion *suggestion = &of->suggestion;
-    hw_suggest(of, &input->profile->fields, &ground, counter, SEARCH_STRUCT, pool);
+    hw_suggest(of, input->fields, &ground, counter, SEARCH_STRUCT, pool);
     const struct hw_layout *cold = suggestion->kind == HW_SUGGEST_SPLIT ? &suggestion->cold : NULL;
     double *lines = hw_pool_take(pool, of->visits.count, sizeof *lines);
     if (suggestion->kind == HW_SUGGEST_NOTHING || !lines)
@@ -248,7 +248,7 @@ static bool forget_rivals(struct hw_analysis *analysis, struct hw_pool *pool)
 
 bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
 {
-    const struct hw_profile_fields *fields = &analysis->input.profile->fields;
+    const struct hw_profile_fields *fields = analysis->input.fields;
     if (!fields->struct_count)
         return true;
     struct hw_object_index index;
@@ -285,6 +285,7 @@ bool hw_structs_analyse(struct hw_analysis *analysis, struct hw_pool *pool)
 #define WORTH_SHARE  0.9   /* lines per use after / before */
 #define WORTH_OF_ALL 0.005 /* lines saved / lines of all structs */
 #define WORTH_LINES  10000 /* lines saved */
+#define WORTH_SAMPLED  50 /* of sampled uses */
 #define WORTH_BYTES  65536 /* memory saved */
 #define WORTH_USES   1000  /* uses of a struct below which nothing is said of its unused fields */
 #define UNUSED_SHARE 8     /* unused fields make up one part in so many at least */
@@ -299,7 +300,9 @@ struct struct_finder {
 static struct hw_finding *add(struct struct_finder *finder, enum hw_finding_kind kind, double lines, double bytes)
 {
     const struct hw_struct_analysis *of = finder->of;
-    struct hw_finding *finding = hw_finding_add(finder->finder, kind, lines * HW_LINE + bytes);
+    const double weight = finder->finder->analysis->input.field_weight;
+    struct hw_finding *finding =
+        hw_finding_add(finder->finder, kind, lines * HW_LINE * (weight > 0 ? weight : 1) + bytes);
     if (!finding)
         return NULL;
     finding->structure = finder->index;
@@ -318,7 +321,8 @@ static struct hw_finding *add(struct struct_finder *finder, enum hw_finding_kind
 
 static bool is_worth(const struct struct_finder *finder, double lines)
 {
-    return lines >= WORTH_LINES && lines >= WORTH_OF_ALL * finder->all_missed;
+    const bool sampled = finder->finder->analysis->input.fields->sampled;
+    return lines >= (sampled ? WORTH_SAMPLED : WORTH_LINES) && lines >= WORTH_OF_ALL * finder->all_missed;
 }
 
 /* Lines that LINES per use would save, of those that miss the cache. */
@@ -421,6 +425,8 @@ void hw_struct_findings(struct hw_finder *finder)
         structs.index = i;
         if (!find_layout(&structs)) /* which says what alignment adds to it */
             find_astride(&structs);
+        if (analysis->input.fields->sampled) /* others may be accessed, too */
+            continue;
         find_unused(&structs, false);
         find_unused(&structs, true);
     }

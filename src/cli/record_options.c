@@ -42,6 +42,8 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "      --sample-accesses[=HZ]\n"
                            "                        sample memory accesses, HZ times a second of CPU\n"
                            "                        time (1 to 1000, default 50): shares, not counts\n"
+                           "      --fields[=HZ]     the same; heapwise fields then shows which fields of\n"
+                           "                        structs are used, by the program's debug information\n"
                            "      --single-steps    with --sample-accesses: use single steps even if the\n"
                            "                        processor can sample accesses itself\n"
                            "      --table=N         keep at most N contexts in memory, others in the file\n"
@@ -165,6 +167,12 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_KEPT("mode", 0, take_mode, bool, struct hw_record, allocator),
     HW_OPTION_KEPT("sample-bytes", 0, take_sample_bytes, uint64_t, struct hw_record, sample_bytes),
     {.name = "sample-accesses",
+     .value = optional_argument,
+     .take = take_sample_accesses,
+     .at = HW_OPTION_AT(uint64_t, struct hw_record, sample_accesses),
+     .least = 1,
+     .most = SAMPLES_MOST},
+    {.name = "fields",
      .value = optional_argument,
      .take = take_sample_accesses,
      .at = HW_OPTION_AT(uint64_t, struct hw_record, sample_accesses),

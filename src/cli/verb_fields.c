@@ -6,8 +6,8 @@
 static const char help[] =
     "Usage: heapwise fields [OPTION]... FILE...\n"
     "Show which fields of structs are hot, how they lie in cache lines, and a better\n"
-    "layout where there is one, from profiles of programs built by\n"
-    "heapwise cc --fields.\n"
+    "layout where there is one, from profiles of programs built by heapwise cc\n"
+    "--fields (counted), or recorded by heapwise record --fields (sampled).\n"
     "\n"
     "  --top N          show N structs and N findings (default: 5; in JSON all)\n"
     "  --struct NAME    only the structs of that name, as it is shown\n"

@@ -165,6 +165,7 @@ enum hw_struct_flags {
     HW_STRUCT_ABI = 1u << 8,     /* marked HEAPWISE_ABI: its layout is agreed upon with others */
     HW_STRUCT_CPLUSPLUS = 1u << 9,
     HW_STRUCT_NO_NAMES = 1u << 10, /* compiled without debugging information: only offsets are known */
+    HW_STRUCT_FREE_ORDER = 1u << 12, /* the compiler chooses the order of members: Rust */
     HW_STRUCT_OUTSIDE = 1u << 11,  /* pointers to it go to functions of modules that do not count: they may use it */
 };
 
@@ -329,7 +330,9 @@ struct hw_sample_info {
     /* With HW_PROCESS_MERGED: processes in which accesses were to be sampled, and those of them in which that ended
      * early, or never began; `ended` and `error` are of one of these. */
     uint64_t runs HW_TAG(29), runs_ended HW_TAG(30);
-    uint64_t reserved[4];
+    uint64_t accesses_from HW_TAG(31); /* entries of SAMPLE_ACCESSES before this one are from before a reset */
+    uint64_t accesses_lost HW_TAG(32); /* accesses to blocks that found no room there */
+    uint64_t reserved[2];
 };
 
 /* Lines: 64 bytes of a block, as long as it lived. A line is shared when samples show two or more threads at it;
@@ -362,6 +365,21 @@ struct hw_sample_count {
     uint32_t bytes HW_TAG(4); /* of what it stands for: 8, or 4096 far from the beginning of large blocks */
     uint64_t offset HW_TAG(5, PREVIOUS);
     uint64_t reads HW_TAG(6), writes HW_TAG(7);
+};
+
+#define HW_SAMPLE_ACCESSES_MOST (1u << 21) /* entries; later accesses are in the counts alone */
+
+/* A sampled access to a block, in the order in which bursts ended; those of a burst lie together, in their own order. */
+struct hw_sample_access {
+    uint32_t context HW_TAG(1, PREVIOUS);
+    uint32_t burst HW_TAG(2, PREVIOUS);  /* numbered from 1 on; what the processor picks is alone in its burst */
+    uint64_t offset HW_TAG(3, PREVIOUS); /* of its first byte in the block */
+    uint64_t code HW_TAG(4, PREVIOUS);   /* the instruction: address - bias in `map`; in no module its address */
+    uint32_t map HW_TAG(5, PREVIOUS);    /* index into MAPS, or HW_NONE */
+    uint8_t block HW_TAG(6);             /* within the burst: accesses to one block have the same number */
+    uint8_t bytes HW_TAG(7);             /* 255: that many or more; 0: not known */
+    uint8_t flags HW_TAG(8);             /* 1: it reads; 2: it writes; 16 * n: the block begins at byte 8 n of a line */
+    uint8_t step HW_TAG(9);              /* in the burst: instructions before it; 255: that many or more */
 };
 
 /* ---- lines that several threads use, and at least one writes ---- */

@@ -70,6 +70,7 @@ struct hw_profile_field {
      * is not known of them. UNSEEN: code that does not count may access it, too. */
     uint64_t possible_reads, possible_writes;
     bool unseen;
+    double share_error; /* sampled: two standard errors of the share of the struct's accesses that is to it */
 };
 
 struct hw_profile_struct {
@@ -111,6 +112,7 @@ struct hw_profile_field_window {
 
 struct hw_profile_fields {
     bool counted; /* what follows means something */
+    bool sampled; /* accesses and executions are numbers of samples, and groups what bursts saw of an object */
     struct hw_fields_info info;
     uint64_t harvest_ns;
     struct hw_profile_struct *structs; /* sorted by name, then identity */
@@ -450,6 +452,8 @@ struct hw_profile {
     size_t sample_context_count;
     const struct hw_sample_count *sample_counts; /* words, then places; by context, map, offset */
     size_t sample_count_count;
+    const struct hw_sample_access *sample_accesses; /* single ones, those of a burst together */
+    size_t sample_access_count;
     const struct hw_global_granule *sampled_globals; /* in 8 bytes each; sorted by map and offset */
     size_t sampled_global_count;
     const struct hw_profile_allocator *observed; /* NULL: the allocator itself was not */

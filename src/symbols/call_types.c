@@ -13,6 +13,7 @@
 #include "base/growing.h"
 #include "base/index.h"
 #include "base/order.h"
+#include "profile/profile.h"
 #include "symbols/call_flow.h"
 #include "symbols/dwarf_types.h"
 
@@ -26,6 +27,7 @@ enum {
 struct answer {
     struct answer *next;
     struct hw_call_type type[TYPES_MOST];
+    Dwarf_Die entry[TYPES_MOST];
 };
 
 struct passed {
@@ -75,13 +77,6 @@ static bool is_compound(int tag)
  * one type has one name. */
 static bool write_name(char *text, Dwarf_Die *declared, Dwarf_Die *type, int depth)
 {
-    static const char *const numbers[][2] = {/* gcc's names, and clang's */
-                                             {"long unsigned int", "unsigned long"},
-                                             {"long int", "long"},
-                                             {"long long unsigned int", "unsigned long long"},
-                                             {"long long int", "long long"},
-                                             {"short unsigned int", "unsigned short"},
-                                             {"short int", "short"}};
     Dwarf_Die named = *type;
     Dwarf_Attribute attribute;
     if (dwarf_tag(type) == DW_TAG_pointer_type) {
@@ -96,9 +91,8 @@ static bool write_name(char *text, Dwarf_Die *declared, Dwarf_Die *type, int dep
             if (!dwarf_attr(&named, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, &named))
                 return false;
     }
-    for (size_t i = 0; dwarf_tag(&named) == DW_TAG_base_type && i < sizeof numbers / sizeof *numbers; i++)
-        if (!strcmp(dwarf_diename(&named), numbers[i][0]))
-            return hw_append(text, HW_TYPE_BYTES, numbers[i][1]);
+    if (dwarf_tag(&named) == DW_TAG_base_type)
+        return hw_append(text, HW_TYPE_BYTES, hw_number_name(dwarf_diename(&named)));
     return hw_append_type(text, &named, true) && *text;
 }
 
@@ -187,9 +181,14 @@ static void add_type(struct asking *asking, struct hw_call_query *query, struct 
         }
     if (!name || query->count == TYPES_MOST)
         return;
-    struct hw_call_type *to = &answer->type[query->count++];
-    *to = (struct hw_call_type){
-        .name = name, .size = size, .offset = offset, .evidence = 1u << evidence, .scalar = !compound};
+    answer->entry[query->count] = *type;
+    struct hw_call_type *to = &answer->type[query->count];
+    *to = (struct hw_call_type){.name = name,
+                                .size = size,
+                                .offset = offset,
+                                .evidence = 1u << evidence,
+                                .scalar = !compound,
+                                .entry = &answer->entry[query->count++]};
     if (compound) {
         find_tail(type, to);
         find_first_parts(asking, *type, to);
@@ -803,4 +802,21 @@ bool hw_call_types_ask(struct hw_call_types *types, int module, struct hw_call_q
     if (!fine)
         hw_error_set(error, "cannot find types of blocks: out of memory");
     return fine;
+}
+
+bool hw_call_types_layout(struct hw_call_types *types, const struct hw_call_type *type, struct hw_profile_struct *to,
+                          struct hw_profile_field **fields, struct hw_error *error)
+{
+    const Dwarf_Die *entry = type->entry;
+    *to = (struct hw_profile_struct){.name = type->name, .file = ""};
+    *fields = NULL;
+    if (!entry || type->scalar)
+        return true;
+    const char *name = type->name;
+    name += !strncmp(name, "struct ", 7) ? 7 : !strncmp(name, "union ", 6) ? 6 : 0;
+    Dwarf_Die die = *entry;
+    if (hw_struct_layout(hw_symbolizer_names(types->symbolizer), &die, name, to, fields))
+        return true;
+    hw_error_set(error, "cannot read the members of types: out of memory");
+    return false;
 }

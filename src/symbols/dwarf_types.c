@@ -67,6 +67,20 @@ bool hw_append(char *text, size_t size, const char *piece)
 
 /* ---- names of types ---- */
 
+const char *hw_number_name(const char *name)
+{
+    static const char *const numbers[][2] = {{"long unsigned int", "unsigned long"},
+                                             {"long int", "long"},
+                                             {"long long unsigned int", "unsigned long long"},
+                                             {"long long int", "long long"},
+                                             {"short unsigned int", "unsigned short"},
+                                             {"short int", "short"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!strcmp(name, numbers[i][0]))
+            return numbers[i][1];
+    return name;
+}
+
 enum language { OTHER_LANGUAGE, C, CPP, RUST };
 
 /* Later than the oldest dwarf.h. */
@@ -95,6 +109,11 @@ static enum language language_of(Dwarf_Die *unit)
     default:
         return OTHER_LANGUAGE;
     }
+}
+
+bool hw_is_c(Dwarf_Die *unit)
+{
+    return language_of(unit) == C;
 }
 
 /* Appends "std::", "Server::" of what the entry at OFFSET below PARENT lies in. */

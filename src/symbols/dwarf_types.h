@@ -25,4 +25,10 @@ bool hw_append(char *text, size_t size, const char *piece);
  * type of a block. Languages other than C and C++ have no names here, but for RUST if that is asked for. */
 bool hw_append_type(char *text, Dwarf_Die *type, bool rust);
 
+/* The name of a base type as clang has it: "unsigned long" for gcc's "long unsigned int". */
+const char *hw_number_name(const char *name);
+
+/* Whether UNIT is in C. */
+bool hw_is_c(Dwarf_Die *unit);
+
 #endif

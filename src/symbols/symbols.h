@@ -143,6 +143,7 @@ struct hw_call_type {
     uint32_t evidence; /* a bit for each enum hw_type_evidence */
     bool scalar;                       /* a number or a pointer: no struct, class, union */
     const char *first[HW_FIRST_PARTS]; /* types of what it begins with: first members and bases */
+    const void *entry;                 /* private: in the debug information */
 };
 
 struct hw_call_query {
@@ -166,6 +167,13 @@ void hw_call_types_free(struct hw_call_types *types);
  * x86-64 is read. */
 bool hw_call_types_ask(struct hw_call_types *types, int module, struct hw_call_query *query, size_t count,
                        struct hw_error *error);
+
+/* The members of a type that TYPES has answered: FIELDS (to.field_count of them) to be freed, sorted, none in another.
+ * All empty for scalars. Strings live as long as the symbolizer. False with ERROR when there is no memory. */
+struct hw_profile_struct;
+struct hw_profile_field;
+bool hw_call_types_layout(struct hw_call_types *types, const struct hw_call_type *type, struct hw_profile_struct *to,
+                          struct hw_profile_field **fields, struct hw_error *error);
 
 /* The id of a type with NAME, which hw_symbolizer_type then knows; 0 when there is no memory. */
 uint64_t hw_symbolizer_add_type(struct hw_symbolizer *symbolizer, const char *name);

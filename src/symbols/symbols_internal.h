@@ -12,6 +12,7 @@
  *     call_types.c   types of what allocating functions return: the units, the functions, what was found
  *     call_flow.c    one function: where the result of a call goes, instruction by instruction
  *     dwarf_types.c  types in debug information
+ *     struct_layout.c a struct's members, taken apart
  *     elf_symbols.c  names from .symtab, .dynsym, .gnu_debugdata and the PLT
  *     names.c        interned strings, shared by all threads
  *     demangle.c     C++ and Rust names
@@ -127,6 +128,15 @@ const char *hw_types_find(const struct hw_types *types, uint64_t id);
 
 /* Answers what FILE's debug information knows. False when there is no memory. */
 bool hw_fields_find(const struct hw_debug_file *file, struct hw_names *names, struct hw_field_query *query, size_t count);
+
+/* ---- struct_layout.c ---- */
+
+/* What TYPE, called NAME, consists of. FIELDS (to.field_count of them, to be freed) are sorted, and none lies in another;
+ * all empty if it is no struct, class or union. Strings are interned in NAMES. False when there is no memory. */
+struct hw_profile_struct;
+struct hw_profile_field;
+bool hw_struct_layout(struct hw_names *names, Dwarf_Die *type, const char *name, struct hw_profile_struct *to,
+                      struct hw_profile_field **fields);
 
 /* ---- module.c ---- */
 

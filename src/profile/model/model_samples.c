@@ -125,6 +125,24 @@ static bool take_counts(struct hw_profile *profile, struct hw_arena *arena, cons
     return take_globals(profile, arena);
 }
 
+static bool take_accesses(struct hw_profile *profile, struct hw_arena *arena, const struct hw_table *table,
+                          struct hw_problems *problems)
+{
+    const struct hw_sample_access *from = table->entries;
+    struct hw_sample_access *all = hw_arena_allocate(arena, table->count + 1, sizeof *all);
+    if (!all)
+        return false;
+    profile->sample_accesses = all;
+    for (uint64_t i = profile->sample_info.accesses_from; i < table->count; i++) {
+        if (from[i].context >= profile->context_entry_count ||
+            (from[i].map >= profile->map_count && from[i].map != HW_NONE))
+            hw_problem(problems, "The samples of accesses are damaged: some belong to unknown blocks or code.");
+        else if (from[i].burst)
+            all[profile->sample_access_count++] = from[i];
+    }
+    return true;
+}
+
 bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena, const struct hw_tables *tables,
                              struct hw_problems *problems)
 {
@@ -134,5 +152,6 @@ bool hw_profile_take_samples(struct hw_profile *profile, struct hw_arena *arena,
     profile->accesses_sampled = true;
     memcpy(&profile->sample_info, info->entries, sizeof profile->sample_info);
     return take_contexts(profile, arena, &tables->of[HW_SECTION_SAMPLE_CONTEXTS], problems) &&
-           take_counts(profile, arena, &tables->of[HW_SECTION_SAMPLE_COUNTS], problems);
+           take_counts(profile, arena, &tables->of[HW_SECTION_SAMPLE_COUNTS], problems) &&
+           take_accesses(profile, arena, &tables->of[HW_SECTION_SAMPLE_ACCESSES], problems);
 }

@@ -719,7 +719,7 @@ static void put_findings(struct database *database)
         const struct hw_finding *finding = &analysis->findings[i];
         hw_finding_words(database->view, analysis, finding, HW_CLEAN_UTF8, &words);
         uint64_t structure = 0;
-        if (finding->structure != SIZE_MAX)
+        if (finding->structure != SIZE_MAX && !analysis->input.fields->sampled)
             structure =
                 (uint64_t)(analysis->structs[finding->structure].structure - database->view->profile->fields.structs) +
                 1;

@@ -1,8 +1,10 @@
 /* json_fields.c - counted fields and findings in the JSON report. */
 #include "report/view/analyse.h"
+#include "report/view/sampled_fields.h"
 #include "report/json/json.h"
 
-static json_t *field_value(struct json_writer *writer, const struct hw_profile_field *field)
+static json_t *field_value(struct json_writer *writer, const struct hw_profile_struct *structure,
+                           const struct hw_profile_field *field)
 {
     json_t *object = json_object();
     set_text(writer, object, "name", field->name);
@@ -16,6 +18,11 @@ static json_t *field_value(struct json_writer *writer, const struct hw_profile_f
     set_nonzero(writer, object, "line", field->line);
     set_count(writer, object, "reads", field->reads);
     set_count(writer, object, "writes", field->writes);
+    if (hw_view_fields(writer->view)->sampled) {
+        const double all = (double)structure->reads + (double)structure->writes;
+        set(writer, object, "share", json_real(all > 0 ? ((double)field->reads + (double)field->writes) / all : 0));
+        set(writer, object, "share_error", json_real(field->share_error));
+    }
     if (field->inherited_reads || field->inherited_writes) {
         set_count(writer, object, "inherited_reads", field->inherited_reads);
         set_count(writer, object, "inherited_writes", field->inherited_writes);
@@ -182,15 +189,29 @@ static json_t *struct_value(struct json_writer *writer, const struct hw_struct_a
     set(writer, object, "objects", objects_value(writer, &of->objects));
     set(writer, object, "contexts", contexts_value(writer, of->objects.contexts, of->objects.context_count));
     for (size_t i = 0; i < structure->field_count; i++)
-        append(writer, fields, field_value(writer, &of->units.fields[i]));
+        append(writer, fields, field_value(writer, structure, &of->units.fields[i]));
     set(writer, object, "fields", fields);
     set(writer, object, "most_frequent_uses", uses_value(writer, of));
     set(writer, object, "affinity", affinity_value(writer, of));
     set(writer, object, "affinity_complete", json_boolean(!of->affinity_cut));
-    set_count(writer, object, "affinity_windows", writer->view->profile->fields.info.windows);
+    set_count(writer, object, "affinity_windows", hw_view_fields(writer->view)->info.windows);
     set(writer, object, "suggestion", suggestion_value(writer, of));
     set_text(writer, object, "order_stays_because", hw_layout_reason(of->units.verdict));
     return object;
+}
+
+/* What sampled fields have before the list of structs. */
+static void print_sampled(struct json_writer *writer)
+{
+    const struct hw_sampled_fields *sampled = writer->view->sampled_fields;
+    json_t *accesses = json_object();
+    set_count(writer, accesses, "total", sampled->kinds.all);
+    set_count(writer, accesses, "to_fields", sampled->kinds.fields);
+    set_count(writer, accesses, "to_scalars", sampled->kinds.scalars);
+    set_count(writer, accesses, "to_unknown_types", sampled->kinds.unknown);
+    fprintf(writer->stream, "{\"bursts\":%llu,\"accesses\":", (unsigned long long)sampled->bursts);
+    print_value(writer, accesses);
+    fputs(",\"structs\":", writer->stream);
 }
 
 void hw_json_fields(struct json_writer *writer)
@@ -198,9 +219,12 @@ void hw_json_fields(struct json_writer *writer)
     const struct hw_analysis *analysis = writer->analysis;
     const size_t top = writer->options->top ? writer->options->top : SIZE_MAX;
     size_t shown = 0;
-    if (!writer->view->profile->fields.counted)
+    const struct hw_profile_fields *fields = hw_view_fields(writer->view);
+    if (!fields->counted)
         return;
-    print_key(writer, "fields");
+    print_key(writer, fields->sampled ? "sampled_fields" : "fields");
+    if (fields->sampled)
+        print_sampled(writer);
     fputc('[', writer->stream);
     for (size_t i = 0; i < analysis->struct_count && shown < top && !writer->failed && !ferror(writer->stream); i++) {
         if (!hw_report_wants_struct(writer->options, analysis->structs[i].structure))
@@ -208,7 +232,7 @@ void hw_json_fields(struct json_writer *writer)
         fputs(shown++ ? ",\n" : "\n", writer->stream);
         print_value(writer, struct_value(writer, &analysis->structs[i]));
     }
-    fputs("\n]", writer->stream);
+    fputs(fields->sampled ? "\n]}" : "\n]", writer->stream);
 }
 
 /* ---- findings ---- */

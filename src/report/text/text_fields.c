@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
+#include "report/view/merged.h"
+#include "report/view/sampled_fields.h"
 #include "report/text/human.h"
 #include "report/words/not_observed.h"
 #include "report/text/text.h"
@@ -10,6 +12,7 @@
 #define USUAL_STRUCTS 5
 #define NAME_COLUMNS  22
 #define BAR_COLUMNS   14
+#define SAMPLED_BAR   8 /* beside the uncertainty */
 #define SEVERAL_ROWS  3 /* fields nobody accesses that follow one another: more become one row */
 
 /* ---- one struct: its head ---- */
@@ -36,13 +39,17 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
     hw_buffer_add(&facts, "%s in %s\n", HW_OF(structure->size, "byte"),
                   HW_OF((structure->size + HW_LINE - 1) / HW_LINE, "line"));
     add_objects(of, &facts);
-    hw_buffer_add(&facts, "\n%s (%s reads)\n", HW_OF(accesses, accesses == 1 ? "access" : "accesse"),
+    const bool sampled = hw_view_fields(text->view)->sampled;
+    hw_buffer_add(&facts, "\n%s (%s reads)\n",
+                  sampled ? HW_OF(accesses, accesses == 1 ? "sampled access" : "sampled accesse")
+                          : HW_OF(accesses, accesses == 1 ? "access" : "accesse"),
                   HW_PERCENT((double)structure->reads, (double)accesses));
     const uint64_t inherited = hw_add_saturating(structure->inherited_reads, structure->inherited_writes);
     if (inherited)
         hw_buffer_add(&facts, "%s of them as part of other types\n", HW_PERCENT((double)inherited, (double)accesses));
     if (of->lines.per_use > 0) {
-        hw_buffer_add(&facts, "%s, each %s lines for %s bytes\n", HW_OF(hw_count_of(of->visits.executions), "use"),
+        hw_buffer_add(&facts, "%s, each %s lines for %s bytes\n",
+                      HW_OF(hw_count_of(of->visits.executions), sampled ? "sampled use" : "use"),
                       HW_RATIO(of->lines.per_use), HW_RATIO(of->lines.bytes_needed));
         if (of->objects.starts_assumed)
             hw_buffer_add(&facts, "a mean over all places in a line where they can begin\n");
@@ -59,12 +66,12 @@ static void print_head(struct hw_text *text, const struct hw_struct_analysis *of
 
 /* ---- one struct: its fields ---- */
 
-static void print_bar(struct hw_text *text, uint64_t value, uint64_t most)
+static void print_bar(struct hw_text *text, uint64_t value, uint64_t most, unsigned columns)
 {
     const struct hw_page *page = &text->page;
     static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
     const unsigned parts = page->utf8 ? 8 : 1;
-    unsigned units = most ? (unsigned)((double)value / (double)most * BAR_COLUMNS * parts + 0.5) : 0;
+    unsigned units = most ? (unsigned)((double)value / (double)most * columns * parts + 0.5) : 0;
     if (value && !units)
         units = 1;
     hw_page_print(page, HW_NAME, "%s", "");
@@ -73,7 +80,7 @@ static void print_bar(struct hw_text *text, uint64_t value, uint64_t most)
         hw_buffer_add(&bar, "%s", page->utf8 ? "\u2588" : "#");
     hw_buffer_add(&bar, "%s", eighths[units % parts]);
     hw_page_print(page, value * 4 > most ? HW_ALERT : HW_NAME, "%s", hw_buffer_text(&bar));
-    hw_page_pad(page, BAR_COLUMNS - units / parts - (units % parts != 0));
+    hw_page_pad(page, columns - units / parts - (units % parts != 0));
     text->failed |= bar.failed;
     hw_buffer_free(&bar);
 }
@@ -99,6 +106,7 @@ struct rows {
     uint64_t most, all; /* accesses: of the hottest field, of all */
     uint64_t end;       /* bytes below are shown */
     uint64_t line;      /* the next border to print */
+    bool sampled;
 };
 
 static void cross_lines(struct rows *rows, uint64_t offset)
@@ -149,6 +157,13 @@ static bool is_possibly_used(const struct hw_profile_field *field)
     return field->possible_reads || field->possible_writes;
 }
 
+/* Two standard errors, in percentage points, in 7 columns. */
+static void print_error(const struct rows *rows, const struct hw_profile_field *field)
+{
+    const struct hw_page *page = &rows->text->page;
+    fprintf(page->stream, page->utf8 ? "  \u00b1%-4.1f" : " +-%-4.1f", 100 * field->share_error);
+}
+
 static void print_field(struct rows *rows, const struct hw_profile_field *field)
 {
     const struct hw_page *page = &rows->text->page;
@@ -166,13 +181,17 @@ static void print_field(struct rows *rows, const struct hw_profile_field *field)
     const size_t width = hw_text_width(name);
     if (accesses) {
         hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
-        print_bar(rows->text, accesses, rows->most);
-        fprintf(page->stream, " %7s %9s %9s", HW_PERCENT((double)accesses, (double)rows->all),
-                field->reads ? HW_MANY(field->reads) : "-", field->writes ? HW_MANY(field->writes) : "-");
+        print_bar(rows->text, accesses, rows->most, rows->sampled ? SAMPLED_BAR : BAR_COLUMNS);
+        fprintf(page->stream, " %7s", HW_PERCENT((double)accesses, (double)rows->all));
+        if (rows->sampled)
+            print_error(rows, field);
+        fprintf(page->stream, rows->sampled ? " %8s %8s" : " %9s %9s", field->reads ? HW_MANY(field->reads) : "-",
+                field->writes ? HW_MANY(field->writes) : "-");
     } else {
         hw_page_pad(page, 1 + (width < NAME_COLUMNS ? NAME_COLUMNS - width : 0));
         hw_page_print(page, HW_FAINT,
-                      field->unseen                     ? "not by code that counts"
+                      rows->sampled                     ? "no samples"
+                      : field->unseen                   ? "not by code that counts"
                       : is_possibly_used(field)         ? "as a part alone"
                       : field->flags & HW_FIELD_ESCAPES ? "only its address is passed on"
                       : field->flags & HW_FIELD_ARRAY   ? "never accessed directly"
@@ -204,8 +223,9 @@ static void print_unused(struct rows *rows, size_t first, size_t count)
     cross_lines(rows, from->offset);
     hw_page_print(page, HW_FAINT, "%6" PRIu64 " %6" PRIu64 "  %zu fields (%s", from->offset, end - from->offset, count,
                   hw_page_cut(page, &rows->text->line, hw_page_clean(page, &rows->text->cleaned, from->name), 20));
-    hw_page_print(page, HW_FAINT, " to %s): never accessed\n",
-                  hw_page_cut(page, &rows->text->line, hw_page_clean(page, &rows->text->cleaned, last->name), 20));
+    hw_page_print(page, HW_FAINT, " to %s): %s\n",
+                  hw_page_cut(page, &rows->text->line, hw_page_clean(page, &rows->text->cleaned, last->name), 20),
+                  rows->sampled ? "no samples" : "never accessed");
     if (end > rows->end)
         rows->end = end;
 }
@@ -213,12 +233,20 @@ static void print_unused(struct rows *rows, size_t first, size_t count)
 static void print_fields(struct hw_text *text, const struct hw_struct_analysis *of)
 {
     const struct hw_profile_field *fields = of->units.fields;
-    struct rows rows = {.text = text, .of = of, .all = hw_add_saturating(of->structure->reads, of->structure->writes)};
+    const bool sampled = hw_view_fields(text->view)->sampled;
+    struct rows rows = {.text = text,
+                        .of = of,
+                        .all = hw_add_saturating(of->structure->reads, of->structure->writes),
+                        .sampled = sampled};
     for (size_t i = 0; i < of->structure->field_count; i++)
         if (accesses_of(&fields[i]) > rows.most)
             rows.most = accesses_of(&fields[i]);
-    hw_page_print(&text->page, HW_FAINT, "%6s %6s  %-*s %-*s %7s %9s %9s", "offset", "bytes", NAME_COLUMNS, "field",
-                  BAR_COLUMNS, "accesses", "", "reads", "writes");
+    if (sampled)
+        hw_page_print(&text->page, HW_FAINT, "%6s %6s  %-*s %-*s%7s %8s %8s", "offset", "bytes", NAME_COLUMNS, "field",
+                      SAMPLED_BAR + 8, "samples", "", "reads", "writes");
+    else
+        hw_page_print(&text->page, HW_FAINT, "%6s %6s  %-*s %-*s %7s %9s %9s", "offset", "bytes", NAME_COLUMNS,
+                      "field", BAR_COLUMNS, "accesses", "", "reads", "writes");
     fputc('\n', text->page.stream);
     for (size_t i = 0; i < of->structure->field_count;) {
         const size_t unused = text->options->full ? 0 : unused_run(of, i);
@@ -264,7 +292,7 @@ static void print_uses(struct hw_text *text, const struct hw_struct_analysis *of
 static void print_windows(struct hw_text *text, const struct hw_struct_analysis *of)
 {
     struct hw_buffer line = {0};
-    hw_buffer_add(&line, "accesses in %s:", HW_OF(text->view->profile->fields.info.windows, "window"));
+    hw_buffer_add(&line, "accesses in %s:", HW_OF(hw_view_fields(text->view)->info.windows, "window"));
     size_t shown = 0;
     for (size_t i = 0; i < of->affinity_count; i++) {
         const struct hw_affinity *pair = &of->affinity[i];
@@ -349,7 +377,9 @@ static void print_suggestion(struct hw_text *text, const struct hw_struct_analys
     const struct hw_suggestion *suggestion = &of->suggestion;
     const char *reason = hw_layout_reason(of->units.verdict);
     struct hw_buffer line = {0};
-    if (suggestion->kind == HW_SUGGEST_NOTHING) {
+    if (!reason && hw_view_fields(text->view)->sampled && of->visits.executions < HW_SAMPLED_USES) {
+        hw_buffer_add(&line, "None: %d sampled uses are needed for that.", HW_SAMPLED_USES);
+    } else if (suggestion->kind == HW_SUGGEST_NOTHING) {
         hw_buffer_add(&line, reason ? "The order stays: %s." : "No other order is better.%s", reason ? reason : "");
     } else {
         hw_buffer_add(&line, "%s lines per use instead of %s", HW_RATIO(suggestion->lines.per_use),
@@ -421,16 +451,65 @@ static bool is_notable(const struct hw_profile_fields *fields, const struct hw_s
            hw_add_saturating(of->structure->reads, of->structure->writes) >= all / 1000;
 }
 
+/* Why there are neither counted nor sampled fields. */
+static void print_none(struct hw_text *text)
+{
+    const struct hw_profile *profile = text->view->profile;
+    const char *why =
+        !profile->accesses_sampled
+            ? "Fields were not counted: build the program with heapwise cc --fields, or sample the accesses of any program "
+              "that has debug information: heapwise record --fields -- PROGRAM"
+        : hw_is_merged(profile) ? "In merged profiles there are no sampled fields: use the profiles of the single runs."
+        : !profile->sample_access_count
+            ? "No sampled access fell on a block of the heap: let the program run longer, or sample more often "
+              "(heapwise record --fields=250)."
+            : "The types of blocks were not looked for: that needs the program and its libraries, with debug information.";
+    hw_page_wrap(&text->page, 0, "", why);
+}
+
+static const char *share_of(uint64_t part, uint64_t whole)
+{
+    return HW_PERCENT((double)part, (double)whole);
+}
+
+/* What the samples are, and what is not in the structs. */
+static void print_sampled(struct hw_text *text)
+{
+    const struct hw_sampled_fields *sampled = text->view->sampled_fields;
+    const struct hw_sampled_kinds *kinds = &sampled->kinds;
+    const uint64_t rest = kinds->all - kinds->fields - kinds->scalars - kinds->unknown;
+    struct hw_buffer line = {0};
+    hw_buffer_add(&line, "Sampled: %s to the heap, in %s. %s of them are to fields of structs",
+                  HW_OF(kinds->all, kinds->all == 1 ? "access" : "accesse"), HW_OF(sampled->bursts, "burst"),
+                  share_of(kinds->fields, kinds->all));
+    hw_buffer_add(&line, ", %s to arrays of numbers and pointers", share_of(kinds->scalars, kinds->all));
+    if (rest)
+        hw_buffer_add(&line, ", %s beside known fields", share_of(rest, kinds->all));
+    hw_buffer_add(&line, ", %s to blocks of unknown type.", share_of(kinds->unknown, kinds->all));
+    fputc('\n', text->page.stream);
+    hw_page_wrap(&text->page, 0, "", hw_buffer_text(&line));
+    hw_page_wrap(&text->page, 0, "",
+                 "\u00b1 is two standard errors of a share, in percentage points. A use is what one burst of samples saw of an "
+                 "object. Samples do not show code that depends on the order of members (fwrite, memcmp, casts): look for "
+                 "it before you change a struct.");
+    if (kinds->unknown == kinds->all)
+        hw_page_wrap(&text->page, 0, "",
+                     "No type is known: the program and its libraries need debug information (-g, or packages with debug "
+                     "symbols).");
+    text->failed |= line.failed;
+    hw_buffer_free(&line);
+}
+
 void hw_text_fields(struct hw_text *text)
 {
     const struct hw_page *page = &text->page;
     const struct hw_analysis *analysis = text->analysis;
-    const struct hw_profile_fields *fields = &text->view->profile->fields;
+    const struct hw_profile_fields *fields = hw_view_fields(text->view);
     const size_t top = text->options->top ? text->options->top : USUAL_STRUCTS;
     size_t shown = 0, wanted = 0;
     if (!fields->counted) {
         hw_page_heading(page, "Fields of structs");
-        fputs("Fields were not counted: build the program with heapwise cc --fields.\n", page->stream);
+        print_none(text);
         return;
     }
     for (size_t i = 0; i < analysis->struct_count && !text->failed; i++) {
@@ -450,6 +529,10 @@ void hw_text_fields(struct hw_text *text)
         fputs(text->options->structure ? "\nThere were no accesses to a struct of that name.\n"
                                        : "\nThere were no accesses to structs.\n",
               page->stream);
+    if (fields->sampled) {
+        print_sampled(text);
+        return;
+    }
     const uint64_t unknown = hw_add_saturating(fields->unattributed_reads, fields->unattributed_writes);
     const uint64_t known = hw_add_saturating(fields->attributed_reads, fields->attributed_writes);
     if (unknown)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "report/view/analyse.h"
+#include "report/view/sampled_fields.h"
 #include "report/text/human.h"
 #include "report/text/text.h"
 
@@ -75,7 +76,7 @@ void hw_text_findings(struct hw_text *text)
     const size_t top = text->options->top ? text->options->top : text->options->brief ? BRIEF_FINDINGS : USUAL_FINDINGS;
     struct hw_advice words = {0};
     size_t shown = 0, wanted = 0;
-    if (text->options->fields && !text->view->profile->fields.counted)
+    if (text->options->fields && !hw_view_fields(text->view)->counted)
         return; /* nothing was analysed, as the next section says */
     hw_page_heading(page, "What to do");
     for (size_t i = 0; i < analysis->finding_count && !text->failed; i++) {

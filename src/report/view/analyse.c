@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "report/view/contents.h"
+#include "report/view/sampled_fields.h"
 
 static bool is_unseen(const void *closure, size_t context)
 {
@@ -49,6 +50,16 @@ static uint64_t shared_samples(const void *closure, size_t context, uint64_t *li
     return samples;
 }
 
+/* How many accesses one stands for. Bursts of single steps do not say it: as if an instruction took a nanosecond. */
+static double weight_of_samples(const struct hw_profile *profile)
+{
+    const struct hw_sample_info *info = &profile->sample_info;
+    if (profile->fields.counted || !profile->accesses_sampled)
+        return 1;
+    const double steps = (double)info->frequency * (double)info->burst_length;
+    return info->period ? (double)info->period : steps > 0 ? 1e9 / steps : 1;
+}
+
 /* OF: the index of each context, by its id. */
 static const uint32_t *add_pins(const struct hw_view *view, uint32_t *of)
 {
@@ -78,6 +89,8 @@ bool hw_view_analyse(struct hw_view_analysis *of, const struct hw_view *view, st
     const bool periods = hw_profile_counts_periods(view->profile);
     const struct hw_analysis_input input = {
         .profile = view->profile,
+        .fields = hw_view_fields(view),
+        .field_weight = weight_of_samples(view->profile),
         .contexts = of->contexts,
         .context_count = view->context_count,
         .words = periods ? periods_of : words_of,

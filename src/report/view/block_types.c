@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "report/view/frame_roles.h"
+#include "report/view/sampled_fields.h"
 
 enum { FRAMES_MOST = 12 };
 
@@ -69,6 +70,15 @@ static struct at next_of(const struct finder *finder, struct at at)
     return (struct at){0, 0};
 }
 
+/* The type was stored in the profile, or the program said it. Where single accesses were sampled, the members are
+ * needed as well, which are not stored. */
+static bool is_answered(const struct hw_view *view, size_t context)
+{
+    return view->contexts[context].sum.type &&
+           !(view->profile->sample_access_count && view->sampled &&
+             (view->sampled[context].reads || view->sampled[context].writes));
+}
+
 /* ---- asking ---- */
 
 static bool ask_module(struct finder *finder, struct hw_call_types *types, size_t module, struct hw_error *error)
@@ -121,7 +131,7 @@ static bool ask_all(struct finder *finder, struct hw_call_types *types, struct h
     struct at *at = malloc((view->context_count + 1) * sizeof *at);
     bool fine = at != NULL, more = fine;
     for (size_t i = 0; fine && i < view->context_count; i++)
-        at[i] = (struct at){view->contexts[i].sum.type ? 0 : view->contexts[i].sum.leaf, 0};
+        at[i] = (struct at){is_answered(view, i) ? 0 : view->contexts[i].sum.leaf, 0};
     for (int round = 0; fine && more && round < FRAMES_MOST; round++) {
         fine = ask(finder, types, at, error);
         more = false;
@@ -251,12 +261,18 @@ static bool is_string(const struct hw_view_location *location)
            !strncmp(name, "std::basic_string<char,", 23);
 }
 
-static const struct hw_call_type *choose(const struct finder *finder, const struct hw_profile_context *sum, bool *array)
+/* TYPE, of a call whose result lies at OFFSET in the block. */
+static struct hw_context_layout layout_at(const struct hw_call_type *type, int64_t offset)
+{
+    return (struct hw_context_layout){.type = type, .begin = (uint64_t)(offset + type->offset)};
+}
+
+/* What the blocks of a context are. */
+static struct hw_context_layout choose(const struct finder *finder, const struct hw_profile_context *sum)
 {
     static const struct hw_call_type characters = {
         .name = "char", .size = 1, .evidence = 1u << HW_TYPE_ALLOCATOR, .scalar = true};
-    const struct hw_call_type *many = NULL;
-    *array = false;
+    struct hw_context_layout many = {0};
     struct at at = {sum->leaf, 0};
     for (int i = 0; at.node && i < FRAMES_MOST; i++, at = next_of(finder, at)) {
         const struct answer *answer = answer_of(finder, at);
@@ -274,16 +290,16 @@ static const struct hw_call_type *choose(const struct finder *finder, const stru
                 take_many(&choice, type);
         }
         if (choice.whole)
-            return choice.conflict ? NULL : choice.whole;
-        if (!many && choice.many && choice.many_conflict)
-            return NULL;
-        many = many ? many : choice.many;
-        if (!many && !answer->query.known && is_string(location_of(finder, at)))
-            many = &characters;
+            return choice.conflict ? (struct hw_context_layout){0} : layout_at(choice.whole, at.offset);
+        if (!many.type && choice.many && choice.many_conflict)
+            return (struct hw_context_layout){0};
+        many = many.type || !choice.many ? many : layout_at(choice.many, at.offset);
+        if (!many.type && !answer->query.known && is_string(location_of(finder, at)))
+            many = layout_at(&characters, 0);
     }
-    if (many && many->tail_size) /* there is one of it, and something else behind its flexible array */
-        return NULL;
-    *array = many && (many->size != sum->size_min || many->size != sum->size_max);
+    if (many.type && many.type->tail_size) /* there is one of it, and something else behind its flexible array */
+        return (struct hw_context_layout){0};
+    many.array = many.type && (many.type->size != sum->size_min || many.type->size != sum->size_max);
     return many;
 }
 
@@ -297,24 +313,28 @@ bool hw_view_make_types(struct hw_view *view, struct hw_error *error)
         !hw_view_measured(view, HW_MEASURED_SIZE_RANGE))
         return true;
     struct hw_call_types *types = hw_call_types_new(view->symbolizer, error);
+    struct hw_context_layout *layout = calloc(view->context_count + 1, sizeof *layout);
     finder.answer = types ? calloc(view->location_count + 1, sizeof *finder.answer) : NULL;
-    bool fine = finder.answer && ask_all(&finder, types, error);
+    bool fine = layout && finder.answer && ask_all(&finder, types, error);
     for (size_t i = 0; fine && i < view->context_count; i++)
-        if (!view->contexts[i].sum.type)
+        if (!is_answered(view, i))
             refute(&finder, &view->contexts[i].sum);
     for (size_t i = 0; fine && i < view->context_count; i++) {
         struct hw_profile_context *sum = &view->contexts[i].sum;
-        bool array;
-        const struct hw_call_type *type = sum->type ? NULL : choose(&finder, sum, &array);
-        if (!type)
+        if (!is_answered(view, i))
+            layout[i] = choose(&finder, sum);
+        const struct hw_call_type *type = layout[i].type;
+        if (!type || sum->type)
             continue;
         sum->type = hw_symbolizer_add_type(view->symbolizer, type->name);
         sum->type_size = type->size;
-        sum->type_many = array;
+        sum->type_many = layout[i].array;
         sum->type_evidence = (uint32_t)__builtin_ctz(type->evidence);
         fine = sum->type != 0;
     }
+    fine = fine && hw_view_make_sampled_fields(view, types, layout, error);
     free(finder.answer);
+    free(layout);
     hw_call_types_free(types);
     return fine;
 }

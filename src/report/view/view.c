@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "profile/model/symbolised.h"
 #include "report/view/block_types.h"
+#include "report/view/sampled_fields.h"
 #include "report/view/frame_roles.h"
 #include "report/view/keeps.h"
 #include "report/view/llvm_names.h"
@@ -402,6 +403,7 @@ void hw_view_free(struct hw_view *view)
     free(view->histogram);
     free(view->size_bars);
     free(view->life_bars);
+    hw_view_free_sampled_fields(view);
     free(view->sampled);
     free(view->sample_counts);
     free(view->threads);

@@ -201,6 +201,7 @@ struct hw_view {
     struct hw_sample_count *sample_counts; /* words and places; `context` is an index into contexts, `map` of places one
                                             * into locations; sorted as in the profile */
     size_t sample_count_count;
+    struct hw_sampled_fields *sampled_fields; /* sampled_fields.h; NULL: not known */
     struct hw_view_lock *locks; /* in the order of the profile's */
     size_t lock_count;
     /* Allocator mode; of both `context` is a node of the view. */

@@ -41,6 +41,7 @@ const char *hw_layout_reason(enum hw_layout_verdict verdict)
         [HW_LAYOUT_OUTSIDE] = "pointers to it go to functions of modules that do not count, which may use it unseen",
         [HW_LAYOUT_UNEXPLAINED] = "attributes that are not in the debugging information place its members",
         [HW_LAYOUT_ONE] = "it has no two members that could change places",
+        [HW_LAYOUT_COMPILER] = "the compiler chooses the order of members in Rust, unless repr(C) says otherwise",
     };
     return verdict == HW_LAYOUT_FREE ? NULL : reasons[verdict];
 }
@@ -62,6 +63,12 @@ static void add_fields(const struct words *words, struct hw_buffer *out, const u
 static bool about_lines(const struct hw_finding *finding)
 {
     return finding->kind == HW_FINDING_LAYOUT || finding->kind == HW_FINDING_ASTRIDE;
+}
+
+/* A finding about a struct whose accesses were sampled. */
+static bool is_sampled(const struct words *words)
+{
+    return words->of && words->analysis->input.fields->sampled;
 }
 
 static void add_objects(const struct words *words, struct hw_buffer *out)
@@ -95,6 +102,8 @@ static void add_gain(const struct words *words)
     if (shared && !finding->samples && (periods || finding->hot))
         hw_buffer_add(out, "cache lines not passed between threads; how many is not known, %s",
                       periods ? "as periods are counted instead of accesses" : "as counts of a word end at 255");
+    else if (is_sampled(words) && finding->lines >= 1)
+        hw_buffer_add(out, "%s of the cache-line loads by its uses", HW_PERCENT(finding->lines, words->of->lines.missed));
     else if (finding->lines >= 1)
         hw_buffer_add(out, "%s%s %s (%s)%s",
                       shared    ? "at most "
@@ -105,8 +114,11 @@ static void add_gain(const struct words *words)
                       HW_MANY(hw_count_of(finding->lines)), shared ? "cache lines" : "fewer cache-line loads",
                       HW_BYTES(hw_count_of(finding->lines * HW_LINE)), shared ? " not passed between threads" : "");
     if (finding->kind == HW_FINDING_LAYOUT && fabs(finding->lines_in_order / finding->lines - 1) > 0.05) {
-        if (finding->lines_in_order < 1)
+        if (finding->lines_in_order < 1 && !is_sampled(words))
             hw_buffer_add(out, " (none if blocks are visited in the order in which they lie)");
+        else if (is_sampled(words))
+            hw_buffer_add(out, " (%s if blocks are visited in the order in which they lie)",
+                          HW_PERCENT(fmax(finding->lines_in_order, 0), words->of->lines.missed_in_order));
         else
             hw_buffer_add(out, " (%s if blocks are visited in the order in which they lie)",
                           HW_MANY(hw_count_of(finding->lines_in_order)));
@@ -124,8 +136,8 @@ static void add_hot_fields(const struct words *words, struct hw_buffer *out)
     size_t count = 0;
     for (; count < visit->touch_count && count < 8; count++)
         fields[count] = visits->touches[visit->first_touch + count].field;
-    hw_buffer_add(out, "%s of %s uses touch ", HW_PERCENT(visit->executions, visits->executions),
-                  HW_MANY(hw_count_of(visits->executions)));
+    hw_buffer_add(out, "%s of %s%s uses touch ", HW_PERCENT(visit->executions, visits->executions),
+                  HW_MANY(hw_count_of(visits->executions)), is_sampled(words) ? " sampled" : "");
     add_fields(words, out, fields, visit->touch_count < 8 ? count : visit->touch_count, 5);
     hw_buffer_add(out, ". ");
 }

@@ -2,6 +2,7 @@
 #ifndef HW_RUNTIME_SAMPLES_HITS_H
 #define HW_RUNTIME_SAMPLES_HITS_H
 
+#include "base/arch/x86_64/decode.h"
 #include "runtime/samples/samples.h"
 
 /* ---- samples.c ---- */
@@ -11,13 +12,13 @@
 /* A sampled access, after it has been found out where it fell. */
 struct hw_hit {
     uint64_t offset; /* in the block, or address - bias */
-    uint64_t line;   /* address / 64; 0: of no block */
+    uint64_t address; /* 0: of no block */
     uint64_t stamp;  /* of the block */
     uint64_t pc;
     uint32_t context; /* HW_NONE: no block */
     uint32_t map;     /* of data; HW_NONE: neither block nor data of a module */
     uint8_t flags;    /* enum hw_touch_flags */
-    uint8_t word;     /* of the line */
+    uint8_t bytes, step; /* as in struct hw_sample_access */
 };
 /* What one thread has gathered since it was last added to the profile. */
 struct hw_hits {
@@ -34,9 +35,9 @@ struct hw_hits {
 bool hw_samples_begin(enum hw_sample_source source, uint64_t burst_length, uint64_t period, int error);
 /* Another thread is sampled. */
 void hw_samples_thread(void);
-/* One access by the instruction at PC, STACK being where the stack pointer is. FLAGS: enum hw_touch_flags. Signal
- * safe, no lock. */
-void hw_samples_take(struct hw_hits *hits, uint64_t address, uint32_t flags, uint64_t pc, uint64_t stack);
+/* One access by the instruction at PC, STACK being where the stack pointer is; its size and flags are those of TOUCH
+ * (size 0: not known). Signal safe, no lock. */
+void hw_samples_take(struct hw_hits *hits, const struct hw_touch *touch, uint64_t pc, uint64_t stack);
 /* Forgets the accesses that were gathered. */
 void hw_samples_forget(struct hw_hits *hits);
 /* Adds what was gathered to the profile. Takes the lock, in a signal handler as well. */

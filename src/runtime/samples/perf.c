@@ -137,7 +137,8 @@ static void take(const struct hw_perf_sample *sample, uint64_t stack, struct hw_
         return;
     sums->instructions++;
     if (flags && sample->address)
-        hw_samples_take(hits, sample->address, flags, sample->pc, sample->stack ? sample->stack : stack);
+        hw_samples_take(hits, &(struct hw_touch){.address = sample->address, .flags = flags}, sample->pc,
+                        sample->stack ? sample->stack : stack);
 }
 
 void hw_perf_take(struct hw_perf_thread *thread, uint64_t stack, struct hw_hits *hits)

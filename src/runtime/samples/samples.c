@@ -17,9 +17,11 @@
 
 /* ---- where an access fell ---- */
 
-void hw_samples_take(struct hw_hits *hits, uint64_t address, uint32_t flags, uint64_t pc, uint64_t stack)
+void hw_samples_take(struct hw_hits *hits, const struct hw_touch *touch, uint64_t pc, uint64_t stack)
 {
     struct hw_sample_info *sums = &hits->sums;
+    const uint64_t address = touch->address;
+    const uint32_t flags = touch->flags;
     uint64_t reads = flags & HW_TOUCH_READ ? 1 : 0, writes = flags & HW_TOUCH_WRITE ? 1 : 0;
     sums->reads += reads;
     sums->writes += writes;
@@ -45,8 +47,9 @@ void hw_samples_take(struct hw_hits *hits, uint64_t address, uint32_t flags, uin
     if (start && block.context < HW_ENTRIES(HW_POOL_CONTEXTS)) {
         hit.context = block.context;
         hit.offset = address - start;
-        hit.line = address >> 6;
-        hit.word = address >> 3 & 7;
+        hit.address = address;
+        hit.bytes = touch->size < UINT8_MAX ? (uint8_t)touch->size : UINT8_MAX;
+        hit.step = sums->instructions < UINT8_MAX ? (uint8_t)sums->instructions : UINT8_MAX;
         hit.stamp = block.stamp;
         sums->heap_reads += reads;
         sums->heap_writes += writes;
@@ -218,17 +221,18 @@ static enum sharing note_line(struct hw_sample_context *entry, const struct hw_h
 {
     if (!lines)
         return ONE_THREAD;
-    struct line *set = lines[mix(hit->line) & (LINE_SETS - 1)], *line = NULL;
+    const uint64_t number = hit->address >> 6;
+    struct line *set = lines[mix(number) & (LINE_SETS - 1)], *line = NULL;
     for (unsigned i = 0; i < LINE_WAYS && !line; i++)
-        if (set[i].line == hit->line && set[i].stamp == hit->stamp && set[i].context == hit->context)
+        if (set[i].line == number && set[i].stamp == hit->stamp && set[i].context == hit->context)
             line = &set[i];
     for (unsigned i = 0; i < LINE_WAYS && !line; i++)
-        if (!set[i].line || set[i].line == hit->line) /* of an older block */
+        if (!set[i].line || set[i].line == number) /* of an older block */
             line = &set[i];
     if (!line)
         line = &set[line_hand++ % LINE_WAYS];
-    if (line->line != hit->line || line->stamp != hit->stamp || line->context != hit->context) {
-        *line = (struct line){.line = hit->line, .stamp = hit->stamp, .context = hit->context};
+    if (line->line != number || line->stamp != hit->stamp || line->context != hit->context) {
+        *line = (struct line){.line = number, .stamp = hit->stamp, .context = hit->context};
         entry->lines++;
     }
     use(&line->users, thread);
@@ -237,8 +241,9 @@ static enum sharing note_line(struct hw_sample_context *entry, const struct hw_h
         line->before = line->last;
         line->last = thread;
     }
-    use(&line->word[hit->word], thread);
-    line->shared_word |= line->word[hit->word] == SEVERAL;
+    const unsigned word = hit->address >> 3 & 7;
+    use(&line->word[word], thread);
+    line->shared_word |= line->word[word] == SEVERAL;
     if (hit->flags & HW_TOUCH_WRITE) {
         bool before = line->writer == SEVERAL;
         line->written = true;
@@ -316,6 +321,43 @@ static bool add_hit(const struct hw_hit *hit, uint16_t thread, uint32_t role)
     return add_count(&place, reads, writes) && fine;
 }
 
+/* One after the other, as they came: what fields of blocks and their uses are made of. */
+static void log_hits(const struct hw_hits *hits, struct hw_sample_info *info)
+{
+    static uint32_t bursts; /* lock held */
+    bool any = false;
+    for (uint32_t i = 0; i < hits->count; i++) {
+        const struct hw_hit *hit = &hits->hit[i];
+        uint32_t entry = HW_NONE, block = 0;
+        if (hit->context == HW_NONE)
+            continue;
+        if (HW_ENTRIES(HW_POOL_SAMPLE_ACCESSES) < HW_SAMPLE_ACCESSES_MOST)
+            entry = hw_pool_take(HW_POOL_SAMPLE_ACCESSES, 1);
+        if (entry == HW_NONE) {
+            info->accesses_lost++;
+            continue;
+        }
+        const uint64_t start = hit->address - hit->offset;
+        while (hits->hit[block].stamp != hit->stamp || hits->hit[block].address - hits->hit[block].offset != start ||
+               hits->hit[block].context != hit->context)
+            block++;
+        bursts += !any || info->source == HW_SAMPLE_PMU;
+        any = true;
+        const struct hw_module *module = hw_module_of_data(hit->pc);
+        *HW_ENTRY(HW_POOL_SAMPLE_ACCESSES, struct hw_sample_access, entry) =
+            (struct hw_sample_access){.context = hit->context,
+                                      .burst = bursts,
+                                      .offset = hit->offset,
+                                      .code = module ? hit->pc - module->bias : hit->pc,
+                                      .map = module ? module->map : HW_NONE,
+                                      .block = (uint8_t)block,
+                                      .bytes = hit->bytes,
+                                      .flags = (uint8_t)(hit->flags | (start & 56) << 1),
+                                      .step = hit->step};
+        hw_pool_publish(HW_POOL_SAMPLE_ACCESSES);
+    }
+}
+
 static struct hw_sample_info *information(void)
 {
     return hw_pools[HW_POOL_SAMPLE_INFO].used ? HW_ENTRY(HW_POOL_SAMPLE_INFO, struct hw_sample_info, 0) : NULL;
@@ -340,6 +382,8 @@ void hw_samples_flush(struct hw_hits *hits)
     for (uint32_t i = 0; i < hits->count; i++)
         if (!add_hit(&hits->hit[i], hits->thread, hits->role))
             hits->sums.lost++;
+    if (info)
+        log_hits(hits, info);
     hits->count = 0;
     if (info)
         add_sums(info, &hits->sums);
@@ -395,6 +439,8 @@ void hw_samples_reset(void)
         return;
     for (uint64_t *sum = &info->bursts; sum <= &info->throttled; sum++)
         *sum = 0;
+    info->accesses_from = HW_ENTRIES(HW_POOL_SAMPLE_ACCESSES);
+    info->accesses_lost = 0;
     for (uint32_t i = 0; i < contexts.count; i++) {
         struct hw_sample_context *entry = HW_ENTRY(HW_POOL_SAMPLE_CONTEXTS, struct hw_sample_context, i);
         *entry = (struct hw_sample_context){.context = entry->context};

@@ -278,9 +278,11 @@ static void take_string(struct sampler *sampler, const struct hw_machine *machin
         const struct hw_touch *touch = &decoded->touch[i];
         uint64_t bytes = iterations * touch->size;
         uint64_t begin = decoded->backward ? touch->address + touch->size - bytes : touch->address;
-        for (uint64_t word = begin & ~7ul; word < begin + bytes; word += 8)
-            hw_samples_take(&sampler->hits, word < begin ? begin : word, touch->flags, machine->pc,
-                            machine->general[4]);
+        for (uint64_t word = begin & ~7ul; word < begin + bytes; word += 8) {
+            const uint64_t first = word < begin ? begin : word, end = begin + bytes < word + 8 ? begin + bytes : word + 8;
+            const struct hw_touch part = {.address = first, .size = (uint32_t)(end - first), .flags = touch->flags};
+            hw_samples_take(&sampler->hits, &part, machine->pc, machine->general[4]);
+        }
     }
     sampler->hits.sums.instructions += iterations;
     sampler->left -= (uint32_t)iterations;
@@ -292,8 +294,7 @@ static void take_plain(struct sampler *sampler, const struct hw_machine *machine
     const struct hw_decoded *decoded = &sampler->decoded;
     struct hw_sample_info *sums = &sampler->hits.sums;
     for (uint32_t i = 0; i < decoded->count; i++)
-        hw_samples_take(&sampler->hits, decoded->touch[i].address, decoded->touch[i].flags, machine->pc,
-                        machine->general[4]);
+        hw_samples_take(&sampler->hits, &decoded->touch[i], machine->pc, machine->general[4]);
     uint64_t pushes = decoded->stack & HW_FORM_STACK_WRITE ? 1 : 0, pops = decoded->stack & HW_FORM_STACK_READ ? 1 : 0;
     sums->stack_writes += pushes;
     sums->writes += pushes;
