@@ -16,6 +16,8 @@
 
 enum { DEPTH_MOST = 24, FIELDS_MOST = 4096, ENTRIES_MOST = 100000, NAMES_SHOWN = 3 };
 
+#define LARGEST ((uint64_t)1 << 40) /* bytes of a struct: no sum overflows */
+
 struct taking {
     struct hw_names *names;
     struct hw_profile_struct *to;
@@ -311,7 +313,8 @@ static void take_member(struct taking *taking, Dwarf_Die *member, const struct a
         !dwarf_attr(member, DW_AT_type, &attribute) || !dwarf_formref_die(&attribute, &declared))
         return;
     const bool sized = dwarf_aggregate_size(&type, &size) == 0;
-    if (!find_bits(member, size, &bits, &width) || __builtin_add_overflow(bits, around->bits, &bits))
+    if (!find_bits(member, size, &bits, &width) || __builtin_add_overflow(bits, around->bits, &bits) ||
+        size >= LARGEST || bits / 8 >= LARGEST) /* damaged */
         return;
     const int tag = dwarf_tag(&type);
     struct hw_profile_field field = {.offset = bits / 8,
@@ -495,6 +498,7 @@ bool hw_struct_layout(struct hw_names *names, Dwarf_Die *type, const char *name,
     *to = (struct hw_profile_struct){.name = name, .file = ""};
     *fields = NULL;
     if (!is_compound(dwarf_tag(type)) || dwarf_aggregate_size(type, &size) != 0 || !size ||
+        size >= LARGEST ||
         !dwarf_diecu(type, &unit, NULL, NULL))
         return true;
     const bool c = hw_is_c(&unit);

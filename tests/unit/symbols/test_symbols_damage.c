@@ -1,6 +1,7 @@
 /* test_symbols_damage.c - files that cannot serve for symbols, cut ones, and ones with flipped bits. */
 #include <sys/stat.h>
 
+#include "profile/profile.h"
 #include "symbols_program.h"
 
 /* ---- files that cannot serve ---- */
@@ -66,6 +67,24 @@ static struct image read_image(const char *path)
     return image;
 }
 
+/* Members of a type: sorted, each in the struct, none in another. */
+static void ask_for_members(struct hw_call_types *types, const struct hw_call_type *type)
+{
+    struct hw_error error;
+    struct hw_profile_struct structure;
+    struct hw_profile_field *field;
+    uint64_t end = 0;
+    assert_true(hw_call_types_layout(types, type, &structure, &field, &error));
+    assert_non_null(structure.file);
+    for (size_t i = 0; i < structure.field_count; i++) {
+        assert_true(field[i].name && field[i].type_name && field[i].declaration);
+        assert_true(field[i].offset >= end && field[i].size <= structure.size);
+        end = field[i].offset + field[i].size;
+        assert_true(end <= structure.size);
+    }
+    free(field);
+}
+
 /* Asks what calls before all addresses return: whatever the file is, types have names and sizes. */
 static void ask_for_types(const struct session *session, const struct addresses *addresses)
 {
@@ -81,6 +100,7 @@ static void ask_for_types(const struct session *session, const struct addresses 
         for (uint32_t k = 0; k < query[i].count; k++) {
             assert_true(query[i].types[k].name && *query[i].types[k].name);
             assert_true(query[i].types[k].size > 0 && query[i].types[k].evidence);
+            ask_for_members(types, &query[i].types[k]);
         }
     free(query);
     hw_call_types_free(types);
