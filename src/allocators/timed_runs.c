@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "allocators/helper.h"
+#include "allocators/resident.h"
 
 #define GRACE_S 5 /* between the signal that asks a run to end and SIGKILL */
 
@@ -196,20 +197,42 @@ static int read_reports(int report, long *size_kib)
     }
 }
 
+/* How a run is waited for. */
+struct waiting {
+    bool asked;      /* it was asked to end, */
+    double asked_at; /* then */
+    struct hw_resident_course resident;
+};
+
 /* Asks the run to end: by signal SIGNAL first, by SIGKILL when it was asked before. */
-static void end_run(pid_t child, int signal, bool *asked)
+static void end_run(struct waiting *waiting, pid_t child, int signal, double spent, struct hw_run_cost *cost)
 {
-    kill(-child, *asked ? SIGKILL : signal);
+    cost->killed |= waiting->asked;
+    kill(-child, waiting->asked ? SIGKILL : signal);
     kill(-child, SIGCONT);
-    *asked = true;
+    waiting->asked = true;
+    waiting->asked_at = spent;
 }
 
-/* How long to wait at most for something to happen. */
-static double time_left(const struct hw_run_request *request, double spent, bool asked, double asked_at)
+/* How long it may still run. */
+static double time_left(const struct hw_run_request *request, const struct waiting *waiting, double spent)
 {
-    if (asked)
-        return asked_at + GRACE_S - spent;
+    if (waiting->asked)
+        return waiting->asked_at + (request->grace_s > 0 ? request->grace_s : GRACE_S) - spent;
     return request->seconds_most > 0 ? request->seconds_most - spent : 3600;
+}
+
+/* Takes a sample when it is time. Returns the seconds to the next one. */
+static double sample(struct waiting *waiting, pid_t child, double spent)
+{
+    if (spent >= hw_resident_next(&waiting->resident)) {
+        const uint64_t bytes = hw_resident_of_tree(child, true);
+        if (bytes > 0)
+            hw_resident_add(&waiting->resident, spent, bytes);
+        else
+            waiting->resident.last_s = spent;
+    }
+    return hw_resident_next(&waiting->resident) - spent;
 }
 
 /* For how long CHILD, if it has ended, was runnable and did not run; it has not been waited for: its group is still its
@@ -234,32 +257,39 @@ static double runnable_seconds(pid_t child)
 static int wait_for_end(const struct hw_run_request *request, pid_t child, const struct timespec *begin,
                         const sigset_t *taken, struct hw_run_cost *cost, struct rusage *usage)
 {
-    bool asked = false;
-    double asked_at = 0;
+    struct waiting waiting = {0};
     int status = 0;
     while (true) {
         cost->runnable_s = runnable_seconds(child);
         const pid_t got = wait4(child, &status, WNOHANG | WUNTRACED, usage);
         const double spent = seconds_since(begin);
-        if (got == child && !WIFSTOPPED(status))
+        if (got == child && !WIFSTOPPED(status)) {
+            cost->rss_after_bytes = hw_resident_after_peak(&waiting.resident);
             return status;
+        }
         if (got < 0 && errno != EINTR)
             return -1;
         const bool wants_terminal =
             got == child && (WSTOPSIG(status) == SIGTTOU || WSTOPSIG(status) == SIGTTIN || WSTOPSIG(status) == SIGTSTP);
-        double left = time_left(request, spent, asked, asked_at);
+        double left = time_left(request, &waiting, spent);
         if (left <= 0 || wants_terminal) {
-            cost->timed_out |= !asked;
-            end_run(child, SIGTERM, &asked);
-            asked_at = spent;
-            left = GRACE_S;
+            cost->timed_out |= !waiting.asked;
+            end_run(&waiting, child, SIGTERM, spent, cost);
+            left = time_left(request, &waiting, spent);
+        } else if (!waiting.asked && request->abandon && request->abandon(request->abandon_closure)) {
+            end_run(&waiting, child, SIGTERM, spent, cost);
+            left = time_left(request, &waiting, spent);
         }
+        if (request->sample && !waiting.asked) {
+            const double pause = sample(&waiting, child, spent);
+            left = pause < left ? pause : left;
+        }
+        left = left > 0 ? left : 0;
         const struct timespec most = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
         const int signal = sigtimedwait(taken, NULL, &most);
         if (signal > 0 && signal != SIGCHLD) {
             cost->interrupted = signal;
-            end_run(child, signal, &asked);
-            asked_at = spent;
+            end_run(&waiting, child, signal, seconds_since(begin), cost);
         }
     }
 }

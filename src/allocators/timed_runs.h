@@ -31,20 +31,31 @@ struct hw_run_request {
     bool (*prepare)(const void *closure); /* in the child, async-signal-safe; false with errno. NULL: nothing */
     const void *closure;
     const struct hw_input *input;
-    int output;           /* where its standard output goes; 0: as the rest */
-    bool show;            /* its output goes to our stderr, else nowhere */
-    double seconds_most;  /* then it is killed, with its process group; 0: no limit */
+    int output;                           /* where its standard output goes; 0: as the rest */
+    bool show;                            /* its output goes to our stderr, else nowhere */
+    double seconds_most;                  /* then it is killed, with its process group; 0: no limit */
+    double grace_s;                       /* between the signal that asks it to end and SIGKILL; 0: 5 */
+    bool sample;                          /* its resident memory */
+    bool (*abandon)(const void *closure); /* asked from time to time, and after each SIGCHLD: true ends it; NULL: no */
+    const void *abandon_closure;
     const sigset_t *mask; /* of the run; NULL: as this process has it */
 };
+
+/* What a load generator measures of a server. */
+enum hw_load_number { HW_LOAD_THROUGHPUT, HW_LOAD_MEAN, HW_LOAD_P50, HW_LOAD_P99, HW_LOAD_P999, HW_LOAD_NUMBERS };
 
 struct hw_run_cost {
     double wall_s, user_s, system_s; /* of it and the children that it waited for */
     double runnable_s;               /* in which its first thread had no processor, though it wanted one */
     uint64_t peak_rss_bytes;         /* of the largest process; 0: less than a copy of this process has before exec */
+    uint64_t rss_after_bytes; /* mean from the peak to the end, of it and its descendants; of a server: when the load
+                                 generator ended. 0: not sampled, or too few samples */
     uint64_t minor_faults, major_faults;
-    enum hw_exit_kind exit_kind; /* HW_EXIT_CODE or HW_EXIT_SIGNAL */
+    double load[HW_LOAD_NUMBERS]; /* requests per second, and seconds; 0: not known, or not a server */
+    enum hw_exit_kind exit_kind;  /* HW_EXIT_CODE or HW_EXIT_SIGNAL */
     int exit_value;
     bool timed_out;
+    bool killed;     /* by SIGKILL, since it did not end when it was asked to */
     int interrupted; /* the signal that this process got meanwhile and passed on; 0: none */
 };
 

@@ -53,10 +53,16 @@ struct hw_comparison {
     bool empty_input;          /* the terminal was replaced by nothing */
 };
 
-/* One run of PLAIN's program under heapwise record; returns the profile of the one of its *PROCESSES that used its
- * allocator most. NULL with ERROR; COST says how the run ended, if it began. */
-struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, struct hw_run_cost *cost,
-                                         size_t *processes, struct hw_error *error);
+/* How a run is made, where hw_run_measure is not enough. */
+struct hw_runner {
+    bool (*run)(void *closure, const struct hw_run_request *request, struct hw_run_cost *cost, struct hw_error *error);
+    void *closure;
+};
+
+/* One run of PLAIN's program under heapwise record, by RUNNER (NULL: hw_run_measure); returns the profile of the one of
+ * its *PROCESSES that used its allocator most. NULL with ERROR; COST says how the run ended, if it began. */
+struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, const struct hw_runner *runner,
+                                         struct hw_run_cost *cost, size_t *processes, struct hw_error *error);
 
 /* Makes a temporary folder; its name without a % (which record would replace). False with errno. */
 bool hw_comparison_folder(char *folder, size_t size);

@@ -44,8 +44,8 @@ static struct hw_profile *busiest(const glob_t *found, struct hw_error *error)
     return best;
 }
 
-static bool run_record(const struct hw_run_request *plain, const char *folder, struct hw_run_cost *cost,
-                       struct hw_error *error)
+static bool run_record(const struct hw_run_request *plain, const struct hw_runner *runner, const char *folder,
+                       struct hw_run_cost *cost, struct hw_error *error)
 {
     static char self[] = "/proc/self/exe", verb[] = "record", quiet[] = "-q", mode[] = "--mode=allocator",
                 no_prediction[] = "--no-prediction", no_pack[] = "--no-pack", output[] = "-o", end[] = "--";
@@ -70,13 +70,14 @@ static bool run_record(const struct hw_run_request *plain, const char *folder, s
     request.path = path;
     request.arguments = arguments;
     request.text = false;
-    const bool fine = hw_run_measure(&request, cost, error);
+    const bool fine =
+        runner ? runner->run(runner->closure, &request, cost, error) : hw_run_measure(&request, cost, error);
     free(arguments);
     return fine;
 }
 
-struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, struct hw_run_cost *cost,
-                                         size_t *processes, struct hw_error *error)
+struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, const struct hw_runner *runner,
+                                         struct hw_run_cost *cost, size_t *processes, struct hw_error *error)
 {
     char folder[PATH_MAX], pattern[PATH_MAX + 16];
     glob_t found = {0};
@@ -87,7 +88,7 @@ struct hw_profile *hw_comparison_profile(const struct hw_run_request *plain, str
         hw_error_set(error, "no temporary folder can be made: %s", strerror(errno));
         return NULL;
     }
-    const bool ran = run_record(plain, folder, cost, error);
+    const bool ran = run_record(plain, runner, folder, cost, error);
     snprintf(pattern, sizeof pattern, "%s/*.hwprof", folder);
     glob(pattern, 0, NULL, &found);
     if (ran) {

@@ -171,7 +171,7 @@ bool hw_ab_print_json(const struct hw_ab *ab)
     json_object_set_new(object, "tolerance_percent", json_real(100 * ab->tolerance));
     json_object_set_new(object, "a", json_side(ab, HW_SIDE_A));
     json_object_set_new(object, "b", json_side(ab, HW_SIDE_B));
-    for (int metric = 0; metric < HW_METRICS; metric++)
+    for (int metric = 0; metric < HW_METRIC_LOAD; metric++)
         json_array_append_new(metrics, json_metric(ab, (enum hw_metric)metric));
     const bool compared =
         ab->output_kept && !ab->failure[0] && !ab->side[HW_SIDE_A].unsteady && !ab->side[HW_SIDE_B].unsteady;

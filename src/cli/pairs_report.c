@@ -13,7 +13,13 @@ static const char *amount(char *buffer, double value, enum hw_metric_unit unit)
     if (!(value > 0))
         snprintf(buffer, TEXT, "-");
     else if (unit == HW_UNIT_SECONDS)
-        snprintf(buffer, TEXT, value < 1 ? "%.1f ms" : "%.3f s", value < 1 ? value * 1e3 : value);
+        snprintf(buffer, TEXT,
+                 value < 0.01 ? "%.3f ms"
+                 : value < 1  ? "%.1f ms"
+                              : "%.3f s",
+                 value < 1 ? value * 1e3 : value);
+    else if (unit == HW_UNIT_RATE && value < 1000)
+        snprintf(buffer, TEXT, "%.2f", value);
     else
         snprintf(buffer, TEXT, "%s",
                  unit == HW_UNIT_BYTES ? HW_BYTES((uint64_t)llround(value)) : HW_MANY((uint64_t)llround(value)));
@@ -29,19 +35,21 @@ const char *hw_change_text(char buffer[HW_CHANGE_TEXT], double ratio)
     return buffer;
 }
 
-const char *hw_interval_text(char *buffer, const struct hw_ratio *ratio)
+const char *hw_interval_text(char buffer[HW_CHANGE_TEXT], const struct hw_ratio *ratio)
 {
-    char low[TEXT], high[TEXT];
     *buffer = '\0';
-    if (ratio->known)
-        snprintf(buffer, (size_t)3 * TEXT, "(%s to %s)", hw_change_text(low, ratio->low),
-                 hw_change_text(high, ratio->high));
+    if (!ratio->known)
+        return buffer;
+    if (ratio->high >= 3)
+        snprintf(buffer, TEXT, "(%.1f to %.1f times)", ratio->low, ratio->high);
+    else
+        snprintf(buffer, TEXT, "(%+.1f to %+.1f %%)", 100 * (ratio->low - 1), 100 * (ratio->high - 1));
     return buffer;
 }
 
 void hw_pairs_print_head(const char *a, const char *b)
 {
-    printf("  %-11s %11s %11s %9s  %s\n", "median", a, b, "change", "95 % interval");
+    printf("  %-14s %10s %10s %8s %s\n", "median", a, b, "change", "95 % interval");
 }
 
 void hw_pairs_print_row(const struct hw_pairs *pairs, enum hw_metric metric)
@@ -49,13 +57,15 @@ void hw_pairs_print_row(const struct hw_pairs *pairs, enum hw_metric metric)
     static const char *const verdicts[] = {"", "no difference", "better", "worse"};
     const struct hw_metric_kind *kind = &hw_metric_kinds[metric];
     const struct hw_change change = hw_pairs_change(pairs, metric, 0);
-    char a[TEXT], b[TEXT], value[TEXT] = "-", range[3 * TEXT];
+    char a[TEXT], b[TEXT], value[TEXT] = "-", range[TEXT];
+    if (metric >= HW_METRIC_RSS_AFTER && metric != HW_METRIC_FAULTS && !(change.a > 0) && !(change.b > 0))
+        return;
     if (change.ratio.value > 0)
         hw_change_text(value, change.ratio.value);
-    printf("  %-11s %11s %11s %9s", kind->title, amount(a, change.a, kind->unit), amount(b, change.b, kind->unit),
+    printf("  %-14s %10s %10s %8s", kind->title, amount(a, change.a, kind->unit), amount(b, change.b, kind->unit),
            value);
     if (change.ratio.known)
-        printf("  %-21s %s", hw_interval_text(range, &change.ratio), verdicts[change.verdict]);
+        printf(" %-18s %s", hw_interval_text(range, &change.ratio), verdicts[change.verdict]);
     putchar('\n');
 }
 

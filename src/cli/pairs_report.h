@@ -10,10 +10,11 @@
 
 /* "+4.4 %", "5.2 times". Returns BUFFER. */
 const char *hw_change_text(char buffer[HW_CHANGE_TEXT], double ratio);
-/* "(+3.1 % to +5.8 %)", "" when it is not known. BUFFER: 3 times HW_CHANGE_TEXT. */
-const char *hw_interval_text(char *buffer, const struct hw_ratio *ratio);
+/* "(+3.1 to +5.8 %)", "(1.0 to 5.8 times)", "" when it is not known. Returns BUFFER. */
+const char *hw_interval_text(char buffer[HW_CHANGE_TEXT], const struct hw_ratio *ratio);
 
-/* A line with the columns, and one for METRIC, both indented. */
+/* A line with the columns, and one for METRIC, both indented; none for what was measured on neither side, except for
+ * times, peak and page faults. */
 void hw_pairs_print_head(const char *a, const char *b);
 void hw_pairs_print_row(const struct hw_pairs *pairs, enum hw_metric metric);
 

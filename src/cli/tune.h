@@ -2,18 +2,39 @@
 #ifndef HW_CLI_TUNE_H
 #define HW_CLI_TUNE_H
 
+#include "cli/options.h"
 #include "tuning/race.h"
+#include "tuning/server.h"
 #include "tuning/trial_log.h"
 
 struct hw_tuned {
     struct hw_trial_plan plan;
     struct hw_race race;
-    const char *output;     /* the file in which the winner is; NULL: none */
-    bool unsteady;          /* the program does not print the same each time: its output was not compared */
-    bool input_replaced;    /* a terminal, by nothing */
-    bool too_short;         /* runs are mostly the start of the program */
-    char profile_note[512]; /* why there is no profile; "": there is one */
+    const char *output;         /* the file in which the winner is; NULL: none */
+    enum hw_metric metric;      /* that the goal stands for; not for "both" */
+    bool server, server_killed; /* it did not end by its signal */
+    bool unsteady;              /* the program does not print the same each time: its output was not compared */
+    bool input_replaced;        /* a terminal, by nothing */
+    bool too_short;             /* runs are mostly the start of the program */
+    char profile_note[512];     /* why there is no profile; "": there is one */
 };
+
+/* ---- tune_load.c: goals and servers ---- */
+
+/* For hw_option: --for into a const char *, --stop into an int. */
+bool hw_tune_take_goal(void *at, const char *value, const struct hw_option *option);
+bool hw_tune_take_stop(void *at, const char *value, const struct hw_option *option);
+
+/* Whether the options of servers fit together and to GOAL. False with a message. */
+bool hw_tune_check_server(const struct hw_server *server, const char *goal, bool check);
+
+/* The metric that GOAL stands for, by what the first PLAIN run measured. False with ERROR: it did not measure it. */
+bool hw_tune_find_metric(const char *goal, const struct hw_run_cost *plain, enum hw_metric *metric,
+                         struct hw_error *error);
+/* Less is better. */
+double hw_tune_score(const char *goal, enum hw_metric metric, const struct hw_run_cost *cost);
+
+/* ---- tune_report.c ---- */
 
 void hw_tuned_print(const struct hw_tuned *tuned);
 /* False: no memory, or stdout cannot be written. */

@@ -26,6 +26,16 @@ static const char *label_of(const struct hw_tuned *tuned, size_t index)
     return label;
 }
 
+/* What became less. */
+static const char *goal_of(const struct hw_tuned *tuned)
+{
+    const char *goal = tuned->plan.goal;
+    return strcmp(goal, "both") == 0         ? "time and memory together (geometric mean)"
+           : tuned->metric == HW_METRIC_LOAD ? "time per request"
+           : tuned->metric > HW_METRIC_LOAD  ? hw_metric_kinds[tuned->metric].title
+                                             : goal;
+}
+
 /* ---- time against memory ---- */
 
 /* Surely better than the program as it is in time or memory, by its selection. */
@@ -119,10 +129,10 @@ static void print_winner(const struct hw_tuned *tuned)
 {
     const struct hw_race *race = &tuned->race;
     const struct hw_entrant *winner = &race->of[race->winner];
-    char value[HW_CHANGE_TEXT], range[3 * HW_CHANGE_TEXT];
+    char value[HW_CHANGE_TEXT], range[HW_CHANGE_TEXT];
     printf("Best for %s: %s\n", tuned->plan.goal, label_of(tuned, race->winner));
-    if (strcmp(tuned->plan.goal, "both") == 0)
-        printf("  time and memory together (geometric mean): %s %s\n", hw_change_text(value, winner->confirmed.value),
+    if (strcmp(tuned->plan.goal, "time") != 0 && strcmp(tuned->plan.goal, "memory") != 0)
+        printf("  %s: %s %s\n", goal_of(tuned), hw_change_text(value, winner->confirmed.value),
                hw_interval_text(range, &winner->confirmed));
     printf("  confirmed in %zu rounds that had no part in its selection:\n\n", winner->confirmation.count);
     hw_pairs_print_head("as it is", "best");
@@ -143,8 +153,7 @@ static void print_closest(const struct hw_tuned *tuned)
             best = i;
     if (best != HW_RACE_PLAIN)
         printf("The best in the selection: %s, %s in %s, which may be chance.\n", label_of(tuned, best),
-               hw_change_text(value, race->of[best].selected.value),
-               strcmp(tuned->plan.goal, "both") == 0 ? "time and memory together" : tuned->plan.goal);
+               hw_change_text(value, race->of[best].selected.value), goal_of(tuned));
 }
 
 static void print_end(const struct hw_tuned *tuned)
@@ -186,7 +195,11 @@ void hw_tuned_print(const struct hw_tuned *tuned)
         printf("\nAll settings were tried, since there is no profile: %s.\n", tuned->profile_note);
     if (tuned->unsteady)
         puts("\nThe program does not print the same each time: its output was not compared.");
-    if (tuned->too_short)
+    if (tuned->server_killed)
+        puts("\nThe server did not end within 10 s of its signal, and was killed: see --stop.");
+    if (tuned->server && tuned->too_short)
+        puts("\nThe load generator ends within 20 ms. Give it more to do.");
+    else if (tuned->too_short)
         puts("\nA run takes less than 20 ms, and most of that is the start of the program. Give it more to do.");
     if (tuned->input_replaced)
         puts("\nThe standard input is a terminal: the program was given an empty one.");
@@ -213,7 +226,7 @@ static json_t *json_entrant(const struct hw_tuned *tuned, size_t index)
     json_object_set_new(object, "deciding_rounds", json_integer((json_int_t)entrant->confirmation.count));
     json_object_set_new(object, "selected", hw_ratio_json(&entrant->selected));
     json_object_set_new(object, "confirmed", hw_ratio_json(&entrant->confirmed));
-    for (int metric = 0; metric < HW_METRICS; metric++) {
+    for (int metric = 0; metric < (tuned->server ? HW_METRICS : HW_METRIC_LOAD); metric++) {
         const struct hw_ratio ratio = hw_race_ratio(entrant, (enum hw_metric)metric);
         json_object_set_new(object, hw_metric_kinds[metric].key, hw_ratio_json(&ratio));
     }
@@ -238,6 +251,8 @@ bool hw_tuned_print_json(const struct hw_tuned *tuned)
                                         "why", hw_text_json(tuned->plan.candidates.untried[i].why)));
     json_object_set_new(object, "command", command);
     json_object_set_new(object, "for", json_string(tuned->plan.goal));
+    if (tuned->server)
+        json_object_set_new(object, "decided_by", json_string(hw_metric_kinds[tuned->metric].key));
     json_object_set_new(object, "result", json_string(ends[race->end]));
     json_object_set_new(object, "winner",
                         race->winner == HW_RACE_PLAIN ? json_null() : hw_text_json(label_of(tuned, race->winner)));

@@ -113,7 +113,8 @@ static bool prepare(struct command *command, struct hw_error *error)
                      command->program[0]);
         return false;
     }
-    return hw_allocators_find(&command->allocators, command->added.names, error) && hw_input_take(&command->input, error);
+    return hw_allocators_find(&command->allocators, command->added.names, error) &&
+           hw_input_take(&command->input, error);
 }
 
 static void fill_comparison(struct command *command)
@@ -233,7 +234,7 @@ static bool profile_once(struct command *command, struct hw_error *error)
     size_t processes;
     const struct hw_run_request request = request_of(command, NULL, true);
     show_progress(command, "profiling", "");
-    command->profile = hw_comparison_profile(&request, &cost, &processes, &reason);
+    command->profile = hw_comparison_profile(&request, NULL, &cost, &processes, &reason);
     show_progress(command, "", "");
     char *note = command->comparison.prediction_note;
     const size_t size = sizeof command->comparison.prediction_note;

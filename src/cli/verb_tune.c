@@ -21,7 +21,6 @@
 #include "cli/options.h"
 #include "cli/target.h"
 #include "report/text/human.h"
-#include "tuning/trial.h"
 
 #define BUDGET_USUAL_S 600
 #define SLOWER_MOST    4.0 /* a run that takes so many times as long as the slowest plain one, and */
@@ -32,6 +31,8 @@ struct command {
     uint64_t max_rss, timeout_s;
     const char *check, *resume, *settings_folder, *only;
     struct hw_added added;
+    struct hw_server server; /* its load is NULL: the program ends by itself */
+    char problem[HW_RACE_PROBLEM];
     char **program;
     struct hw_target target;
     struct hw_settings settings;
@@ -44,7 +45,7 @@ struct command {
     double slowest_s, clock_s; /* of plain runs; of the race */
     sigset_t mask;
     int interrupted;
-    char limits[512];
+    char limits[2048];
     struct hw_tuned tuned;
 };
 
@@ -55,7 +56,9 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "is better beyond the noise, in runs that had no part in its selection. PROGRAM\n"
                            "must do the same in every run.\n"
                            "\n"
-                           "      --for=WHAT             time, memory (peak RSS) or both (default time)\n"
+                           "      --for=WHAT             time, memory (peak RSS) or both (default time); with\n"
+                           "                             --load also throughput, latency (p99, or what is\n"
+                           "                             printed instead), p50, p99 or p99.9\n"
                            "      --budget=TIME          for all runs: 90s, 10m, 2h (default 10m)\n"
                            "  -o, --output=FILE          write the winner to FILE, for heapwise run --config\n"
                            "      --max-rss=N            exclude what needs more memory (512M, 2G)\n"
@@ -67,6 +70,15 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "      --only=NAME            try this allocator and the program's own, no others\n"
                            "      --settings=DIR         also try the settings of DIR/*.conf\n"
                            "      --no-profile           try all settings, without a profiled run\n"
+                           "      --load=CMD             PROGRAM is a server: start it for each run, run the\n"
+                           "                             shell command CMD against it, and stop it\n"
+                           "      --ready=CMD|PORT       the server is ready when CMD exits with 0, or when a\n"
+                           "                             TCP port of this machine can be connected to\n"
+                           "      --stop=SIGNAL          that ends it: TERM, INT, HUP or QUIT (default TERM)\n"
+                           "      --throughput=REGEX, --latency=REGEX, --p50=REGEX, --p99=REGEX,\n"
+                           "      --p99.9=REGEX          find a number in what CMD prints: requests per\n"
+                           "                             second, mean latency, percentiles. Not needed for\n"
+                           "                             redis-benchmark, pgbench, memtier_benchmark, wrk, ab\n"
                            "      --timeout=S            end a run after S seconds\n"
                            "      --discard-output       do not keep and compare the output\n"
                            "      --show-output          show on stderr what the runs print\n"
@@ -78,13 +90,6 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "be measured, 128 + n after signal n.\n";
 
 /* ---- options ---- */
-
-static bool take_goal(void *at, const char *value, const struct hw_option *option)
-{
-    *(const char **)at = value;
-    return strcmp(value, "time") == 0 || strcmp(value, "memory") == 0 || strcmp(value, "both") == 0 ||
-           hw_option_unknown(option, value, "time, memory, both");
-}
 
 /* "90s", "10m", "2h" */
 static bool take_budget(void *at, const char *value, const struct hw_option *option)
@@ -106,7 +111,7 @@ static bool take_size(void *at, const char *value, const struct hw_option *optio
 }
 
 static const struct hw_option verb_options[] = {
-    HW_OPTION_KEPT("for", 0, take_goal, const char *, struct command, tuned.plan.goal),
+    HW_OPTION_KEPT("for", 0, hw_tune_take_goal, const char *, struct command, tuned.plan.goal),
     HW_OPTION_KEPT("budget", 0, take_budget, double, struct command, tuned.plan.budget_s),
     HW_OPTION_TEXT("output", 'o', struct command, tuned.output),
     HW_OPTION_KEPT("max-rss", 0, take_size, uint64_t, struct command, max_rss),
@@ -116,6 +121,14 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("only", 0, struct command, only),
     HW_OPTION_TEXT("settings", 0, struct command, settings_folder),
     HW_OPTION_FLAG("no-profile", 0, struct command, no_profile),
+    HW_OPTION_TEXT("load", 0, struct command, server.load),
+    HW_OPTION_TEXT("ready", 0, struct command, server.ready),
+    HW_OPTION_KEPT("stop", 0, hw_tune_take_stop, int, struct command, server.stop),
+    HW_OPTION_TEXT("throughput", 0, struct command, server.expressions.of[HW_LOAD_THROUGHPUT]),
+    HW_OPTION_TEXT("latency", 0, struct command, server.expressions.of[HW_LOAD_MEAN]),
+    HW_OPTION_TEXT("p50", 0, struct command, server.expressions.of[HW_LOAD_P50]),
+    HW_OPTION_TEXT("p99", 0, struct command, server.expressions.of[HW_LOAD_P99]),
+    HW_OPTION_TEXT("p99.9", 0, struct command, server.expressions.of[HW_LOAD_P999]),
     HW_OPTION_NUMBER("timeout", 0, struct command, timeout_s, 1, 7 * 86400),
     HW_OPTION_FLAG("discard-output", 0, struct command, discard),
     HW_OPTION_FLAG("show-output", 0, struct command, show),
@@ -135,11 +148,19 @@ static int read_options(struct command *command, int argc, char **argv)
         hw_say("tune: which PROGRAM? (see heapwise tune --help)");
     else if (command->check && command->discard)
         hw_say("tune: --check reads the output: --discard-output excludes it");
-    else {
+    else if (hw_tune_check_server(&command->server, command->tuned.plan.goal, command->check != NULL)) {
         command->program = argv + optind;
         command->tuned.plan.command = command->program;
-        snprintf(command->limits, sizeof command->limits, "%llu %llu %d %.400s", (unsigned long long)command->max_rss,
-                 (unsigned long long)command->timeout_s, command->discard, command->check ? command->check : "");
+        command->discard |= command->server.load != NULL;
+        const struct hw_load_expressions *load = &command->server.expressions;
+        const size_t used =
+            (size_t)snprintf(command->limits, sizeof command->limits, "%llu %llu %d %d %.400s %.400s",
+                             (unsigned long long)command->max_rss, (unsigned long long)command->timeout_s,
+                             command->discard, command->server.stop, command->check ? command->check : "",
+                             command->server.load ? command->server.load : "");
+        for (size_t i = 0, at = used; i < HW_LOAD_NUMBERS && at < sizeof command->limits; i++)
+            at += (size_t)snprintf(command->limits + at, sizeof command->limits - at, " %.100s",
+                                   load->of[i] ? load->of[i] : "");
         command->tuned.plan.limits = command->limits;
         return -1;
     }
@@ -209,7 +230,17 @@ static bool run_under(struct command *command, const struct hw_configuration *co
             return false;
         }
     }
-    const bool fine = hw_trial_run(&program, trial, error);
+    bool fine;
+    command->problem[0] = '\0';
+    if (command->server.load) {
+        command->server.seconds_most = program.run.seconds_most;
+        command->server.ready_most = command->timeout_s ? (double)command->timeout_s : 0;
+        program.run.seconds_most = 0;
+        fine = hw_server_trial(&program.run, &command->server, trial, command->problem, sizeof command->problem, error);
+        command->tuned.server_killed |= trial->cost.killed;
+    } else {
+        fine = hw_trial_run(&program, trial, error);
+    }
     hw_configuration_strings_free(program.run.environment);
     return fine && !was_interrupted(command, &trial->cost, error);
 }
@@ -221,11 +252,17 @@ static bool run_plain(struct command *command, struct hw_trial *trial, struct hw
     if (!run_under(command, NULL, trial, error))
         return false;
     if (!command->plain_known) {
-        if (trial->cost.timed_out || trial->cost.exit_kind == HW_EXIT_SIGNAL) {
+        if (command->problem[0]) {
+            hw_error_set(error, "the server as it is cannot be measured: %s", command->problem);
+            return false;
+        }
+        if (!command->server.load && (trial->cost.timed_out || trial->cost.exit_kind == HW_EXIT_SIGNAL)) {
             hw_error_set(error, "the program as it is cannot be measured: %s",
                          hw_run_describe_end(&trial->cost, end, sizeof end));
             return false;
         }
+        if (!hw_tune_find_metric(command->tuned.plan.goal, &trial->cost, &command->tuned.metric, error))
+            return false;
         command->plain = *trial;
         command->plain_known = command->steady = true;
     }
@@ -238,24 +275,21 @@ static bool run_plain(struct command *command, struct hw_trial *trial, struct hw
 
 /* ---- the race ---- */
 
-static double score_of(const struct command *command, const struct hw_run_cost *cost)
-{
-    const char *goal = command->tuned.plan.goal;
-    const double memory = (double)cost->peak_rss_bytes;
-    return strcmp(goal, "time") == 0     ? cost->wall_s
-           : strcmp(goal, "memory") == 0 ? memory
-                                         : sqrt(cost->wall_s * memory);
-}
-
 static void judge_trial(struct command *command, size_t index, const struct hw_trial *trial,
                         struct hw_race_trial *raced)
 {
     raced->cost = trial->cost;
-    raced->score = score_of(command, &trial->cost);
-    if (hw_trial_problem(trial, &command->plain, "as it is", command->steady, raced->problem, sizeof raced->problem))
+    raced->score = hw_tune_score(command->tuned.plan.goal, command->tuned.metric, &trial->cost);
+    if (command->problem[0]) {
+        memcpy(raced->problem, command->problem, sizeof raced->problem);
+        return;
+    }
+    if (!command->server.load &&
+        hw_trial_problem(trial, &command->plain, "as it is", command->steady, raced->problem, sizeof raced->problem))
         return;
     if (!(raced->score > 0))
-        snprintf(raced->problem, sizeof raced->problem, "its peak RSS is too small to be measured");
+        snprintf(raced->problem, sizeof raced->problem, "its %s is not known, or too small to be measured",
+                 hw_metric_kinds[command->tuned.metric].title);
     else if (index != HW_RACE_PLAIN && command->max_rss && trial->cost.peak_rss_bytes > command->max_rss)
         snprintf(raced->problem, sizeof raced->problem, "it needs %s, which is more than --max-rss",
                  HW_BYTES(trial->cost.peak_rss_bytes));
@@ -320,6 +354,25 @@ static bool keep_only(struct hw_allocators *allocators, const char *only, size_t
     return found;
 }
 
+/* One run of a server under heapwise record. */
+static bool run_profiled_server(void *closure, const struct hw_run_request *request, struct hw_run_cost *cost,
+                                struct hw_error *error)
+{
+    const struct command *command = closure;
+    struct hw_run_request server = *request;
+    struct hw_server how = command->server;
+    struct hw_trial trial;
+    char problem[HW_RACE_PROBLEM];
+    how.expressions = (struct hw_load_expressions){0};
+    how.seconds_most = server.seconds_most;
+    server.seconds_most = 0;
+    const bool fine = hw_server_trial(&server, &how, &trial, problem, sizeof problem, error);
+    *cost = trial.cost;
+    if (fine && problem[0])
+        hw_error_set(error, "profiled, %s", problem);
+    return fine && !problem[0];
+}
+
 /* The configurations that are worth a trial. */
 static bool choose_candidates(struct command *command, struct hw_error *error)
 {
@@ -333,7 +386,8 @@ static bool choose_candidates(struct command *command, struct hw_error *error)
         struct hw_run_request request = plain_request(command);
         request.seconds_most = command->timeout_s ? (double)command->timeout_s : 0; /* it is slower when profiled */
         show_progress(command, "profiling");
-        profile = hw_comparison_profile(&request, &cost, &processes, &reason);
+        const struct hw_runner server = {.run = run_profiled_server, .closure = command};
+        profile = hw_comparison_profile(&request, command->server.load ? &server : NULL, &cost, &processes, &reason);
         if (was_interrupted(command, &cost, error)) {
             hw_profile_free(profile);
             return false;
@@ -423,6 +477,7 @@ static bool tune(struct command *command, struct hw_error *error)
     const bool fine = hw_race_run(&tuned->race, &source, error);
     show_progress(command, "");
     tuned->unsteady = !command->discard && !command->steady;
+    tuned->server = command->server.load != NULL;
     tuned->too_short = command->plain.cost.wall_s < HW_SHORTEST_S;
     if (fine || !command->interrupted || tuned->race.trials < 2)
         return fine;
@@ -468,7 +523,7 @@ static bool print_result(struct command *command, struct hw_error *error)
 int hw_verb_tune(int argc, char **argv)
 {
     static struct command command;
-    command = (struct command){.input.fd = -1, .log.file = -1, .tuned.plan.goal = "time"};
+    command = (struct command){.input.fd = -1, .log.file = -1, .tuned.plan.goal = "time", .server.stop = SIGTERM};
     int code = read_options(&command, argc, argv);
     if (code >= 0)
         return code;

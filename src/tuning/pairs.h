@@ -7,12 +7,20 @@
 
 #define HW_CONFIDENCE 0.95
 
-/* What a run costs: of each, less is better. */
-enum hw_metric { HW_METRIC_WALL, HW_METRIC_CPU, HW_METRIC_RSS, HW_METRIC_FAULTS, HW_METRICS };
+/* What a run costs, and, from HW_METRIC_LOAD on, what the load generator of a server measured. */
+enum hw_metric {
+    HW_METRIC_WALL,
+    HW_METRIC_CPU,
+    HW_METRIC_RSS,
+    HW_METRIC_RSS_AFTER,
+    HW_METRIC_FAULTS,
+    HW_METRIC_LOAD, /* throughput: of this one more is better, of the others less; then as enum hw_load_number */
+    HW_METRICS = HW_METRIC_LOAD + HW_LOAD_NUMBERS
+};
 
 struct hw_metric_kind {
     const char *key, *title; /* "wall_time", "wall time" */
-    enum hw_metric_unit { HW_UNIT_SECONDS, HW_UNIT_BYTES, HW_UNIT_COUNT } unit;
+    enum hw_metric_unit { HW_UNIT_SECONDS, HW_UNIT_BYTES, HW_UNIT_COUNT, HW_UNIT_RATE } unit;
 };
 extern const struct hw_metric_kind hw_metric_kinds[HW_METRICS];
 
@@ -30,7 +38,7 @@ void hw_pairs_add(struct hw_pairs *pairs, const struct hw_run_cost *a, const str
 enum hw_change_verdict {
     HW_CHANGE_UNKNOWN, /* it was not measured, or in too few pairs */
     HW_CHANGE_NONE,    /* the interval holds 1: no difference beyond the noise */
-    HW_CHANGE_BETTER,  /* B needs less */
+    HW_CHANGE_BETTER,  /* B needs less, or serves more requests */
     HW_CHANGE_WORSE,
 };
 

@@ -60,6 +60,7 @@ static bool run_check(const struct hw_trial_program *program, int output, struct
 bool hw_trial_run(const struct hw_trial_program *program, struct hw_trial *trial, struct hw_error *error)
 {
     struct hw_run_request request = program->run;
+    request.sample = true;
     memset(trial, 0, sizeof *trial);
     if (!program->keep_output && !program->check)
         return hw_run_measure(&request, &trial->cost, error);

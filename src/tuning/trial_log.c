@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION   1
+#define VERSION   2
 #define FILE_MOST (256u << 20)
 
 /* ---- writing ---- */
@@ -73,12 +73,17 @@ bool hw_trial_log_add(struct hw_trial_log *log, const struct hw_logged_trial *lo
     const struct hw_run_cost *cost = &logged->trial.cost;
     if (log->file < 0)
         return true;
+    json_t *load = json_array();
+    for (int i = 0; i < HW_LOAD_NUMBERS; i++)
+        json_array_append_new(load, json_real(cost->load[i]));
     return put(log,
-               json_pack("{s:I,s:f,s:b,s:f,s:f,s:f,s:f,s:I,s:I,s:I,s:o}", "configuration", (json_int_t)logged->index,
-                         "clock_s", logged->clock_s, "steady", logged->steady, "score", logged->trial.score, "wall_s",
-                         cost->wall_s, "user_s", cost->user_s, "system_s", cost->system_s, "peak_rss_bytes",
-                         (json_int_t)cost->peak_rss_bytes, "minor_faults", (json_int_t)cost->minor_faults,
-                         "major_faults", (json_int_t)cost->major_faults, "problem", text_of(logged->trial.problem)),
+               json_pack("{s:I,s:f,s:b,s:f,s:f,s:f,s:f,s:I,s:I,s:I,s:I,s:o,s:o}", "configuration",
+                         (json_int_t)logged->index, "clock_s", logged->clock_s, "steady", logged->steady, "score",
+                         logged->trial.score, "wall_s", cost->wall_s, "user_s", cost->user_s, "system_s",
+                         cost->system_s, "peak_rss_bytes", (json_int_t)cost->peak_rss_bytes, "minor_faults",
+                         (json_int_t)cost->minor_faults, "major_faults", (json_int_t)cost->major_faults,
+                         "rss_after_bytes", (json_int_t)cost->rss_after_bytes, "load", load, "problem",
+                         text_of(logged->trial.problem)),
                error);
 }
 
@@ -151,20 +156,25 @@ static bool take_plan(struct hw_trial_plan *plan, const json_t *line, const stru
 /* A trial of a whole line; false: it is damaged. */
 static bool take_trial(struct hw_logged_trial *logged, const json_t *line, size_t count)
 {
-    json_int_t index, rss, minor, major;
+    json_int_t index, rss, after, minor, major;
     const char *problem;
+    json_t *load;
     int steady;
     struct hw_run_cost *cost = &logged->trial.cost;
     memset(logged, 0, sizeof *logged);
-    if (json_unpack((json_t *)(uintptr_t)line, "{s:I,s:F,s:b,s:F,s:F,s:F,s:F,s:I,s:I,s:I,s:s}", "configuration", &index,
-                    "clock_s", &logged->clock_s, "steady", &steady, "score", &logged->trial.score, "wall_s",
+    if (json_unpack((json_t *)(uintptr_t)line, "{s:I,s:F,s:b,s:F,s:F,s:F,s:F,s:I,s:I,s:I,s:I,s:o,s:s}", "configuration",
+                    &index, "clock_s", &logged->clock_s, "steady", &steady, "score", &logged->trial.score, "wall_s",
                     &cost->wall_s, "user_s", &cost->user_s, "system_s", &cost->system_s, "peak_rss_bytes", &rss,
-                    "minor_faults", &minor, "major_faults", &major, "problem", &problem) != 0 ||
+                    "minor_faults", &minor, "major_faults", &major, "rss_after_bytes", &after, "load", &load, "problem",
+                    &problem) != 0 ||
         index < 0 || (size_t)index >= count)
         return false;
     logged->index = (size_t)index;
     logged->steady = steady;
     cost->peak_rss_bytes = (uint64_t)rss;
+    cost->rss_after_bytes = (uint64_t)after;
+    for (size_t i = 0; i < HW_LOAD_NUMBERS; i++)
+        cost->load[i] = json_number_value(json_array_get(load, i));
     cost->minor_faults = (uint64_t)minor;
     cost->major_faults = (uint64_t)major;
     snprintf(logged->trial.problem, sizeof logged->trial.problem, "%s", problem);

@@ -2,6 +2,7 @@
  * and an interrupted search is continued. The settings change memory, not time: a busy machine changes nothing.
  * tests/unit/tuning has races on simulated times. */
 #include "support/check.h"
+#include "support/fake_allocator.h"
 #include "support/recording.h"
 #include "test_config.h"
 
@@ -16,54 +17,7 @@
 #define NEVER                                                                                                          \
     "[never]\nset = env FAKE_NEVER\nvalues = 1\ndoes = Nothing.\nwhen = threads > 1000\notherwise = One thread is enough.\n"
 
-static char allocator_option[4300], settings_option[4300];
-static const char *environment[] = {NULL, "LD_PRELOAD", NULL};
-static char cache_variable[4200];
-
-/* A folder with the fake allocator's settings. */
-static void write_settings(const char *name, const char *text)
-{
-    char *folder = join_path(test_directory, name), path[4200], library[4100];
-    snprintf(path, sizeof path, "mkdir -p '%s'", folder);
-    assert_int_equal(system(path), 0);
-    snprintf(path, sizeof path, "%s/fakemalloc.conf", folder);
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    fprintf(file, "[release]\nset = env FAKE_RELEASE\nvalues = 0 1\ndoes = Unmaps what is freed.\n%s", text);
-    fclose(file);
-    snprintf(library, sizeof library, "%s", need_program("libfakemalloc.so"));
-    snprintf(allocator_option, sizeof allocator_option, "--allocator=fakemalloc=%s", library);
-    snprintf(settings_option, sizeof settings_option, "--settings=%s", folder);
-    snprintf(cache_variable, sizeof cache_variable, "XDG_CACHE_HOME=%s", test_directory);
-    environment[0] = cache_variable;
-    free(folder);
-}
-
-#define TUNE "tune", "--for=memory", "--only=fakemalloc", allocator_option, settings_option
-
-static json_t *tuned(const char *const arguments[])
-{
-    struct run_result result = heapwise(arguments, &(struct run_options){.environment = environment, .timeout_s = 500});
-    assert_exit(&result, 0, run_describe(arguments));
-    json_error_t error;
-    json_t *object = json_loads(result.out, 0, &error);
-    if (!object)
-        fail_msg("%s: %s", error.text, result.out);
-    run_result_free(&result);
-    return object;
-}
-
-static const json_t *configuration(const json_t *object, const char *label)
-{
-    return json_entry(object, "configurations", "configuration", label);
-}
-
-static void check_excluded(const json_t *object, const char *label, const char *problem)
-{
-    const json_t *one = configuration(object, label);
-    assert_string_equal(json_text(one, "state"), "excluded");
-    assert_contains(json_text(one, "problem"), problem);
-}
+#define TUNE "tune", "--for=memory", "--only=fakemalloc", fake_allocator_option, fake_settings_option
 
 /* A copy of sanitized tools before exec is larger than the program, whose size is then not known. */
 static void need_plain_tools(void)
@@ -75,7 +29,7 @@ static void need_plain_tools(void)
 static void test_the_setting_is_found(void **state)
 {
     need_plain_tools();
-    write_settings("harm", HARM NEVER);
+    write_fake_settings("harm", HARM NEVER);
     char *file = join_path(test_directory, "tuned.conf"), line[512] = "";
     const char *const arguments[] = {TUNE,    "--json", "--max-rss=200M", "-o", file, "--", need_program("costs"), "16",
                                      "twice", NULL};
@@ -111,9 +65,10 @@ static void test_the_setting_is_found(void **state)
 static void test_text(void **state)
 {
     need_plain_tools();
-    write_settings("few", NEVER);
+    write_fake_settings("few", NEVER);
     const char *const arguments[] = {TUNE, "--", need_program("costs"), "16", "twice", NULL};
-    struct run_result result = heapwise(arguments, &(struct run_options){.environment = environment, .timeout_s = 500});
+    struct run_result result =
+        heapwise(arguments, &(struct run_options){.environment = fake_environment, .timeout_s = 500});
     assert_exit(&result, 0, "heapwise tune");
     assert_contains(result.out, "Best for memory: fakemalloc, release 1\n");
     assert_contains(result.out, "rounds that had no part in its selection");
@@ -126,7 +81,7 @@ static void test_text(void **state)
 static void test_check(void **state)
 {
     need_plain_tools();
-    write_settings("few", NEVER);
+    write_fake_settings("few", NEVER);
     const char *const arguments[] = {TUNE,
                                      "--json",
                                      "--check=! grep -q fakemalloc",
@@ -141,26 +96,15 @@ static void test_check(void **state)
     json_decref(object);
 }
 
-static unsigned lines_of(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    unsigned lines = 0;
-    for (int c; file && (c = fgetc(file)) != EOF;)
-        lines += c == '\n';
-    if (file)
-        fclose(file);
-    return lines;
-}
-
 static void test_continued(void **state)
 {
     need_plain_tools();
-    write_settings("few", NEVER);
+    write_fake_settings("few", NEVER);
     char *file = join_path(test_directory, "trials"), option[4300];
     const char *costs = need_program("costs");
     snprintf(option, sizeof option, "--resume=%s", file);
     const char *const first[] = {heapwise_path(), TUNE, "--json", option, "--", costs, "16", "twice", NULL};
-    struct run_process process = run_start(first, &(struct run_options){.environment = environment});
+    struct run_process process = run_start(first, &(struct run_options){.environment = fake_environment});
     for (int tries = 0; lines_of(file) < 20 && tries < 30000; tries++)
         usleep(10000);
     kill(process.pid, SIGINT);
@@ -193,7 +137,7 @@ static void test_continued(void **state)
 
 static void test_wrong_usage(void **state)
 {
-    write_settings("few", NEVER);
+    write_fake_settings("few", NEVER);
     assert_refused((const char *const[]){"tune", NULL}, "which PROGRAM?");
     assert_refused((const char *const[]){"tune", "--for=speed", "true", NULL}, "time, memory, both");
     assert_refused((const char *const[]){"tune", "--budget=soon", "true", NULL}, "90s, 10m or 2h");
