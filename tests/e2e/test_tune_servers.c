@@ -173,7 +173,7 @@ static void check_measured(const json_t *object, const char *const metrics[])
 static void test_redis(void **state)
 {
     const char *checker = "/usr/bin/redis-check-rdb";
-    char server[4200], port[16], number[64], generator[256];
+    char server[4300], port[32], number[64], generator[256];
     if (!have_command("redis-benchmark") || (!have_command("redis-server") && access(checker, X_OK) != 0))
         SKIP("there is no redis-server");
     snprintf(server, sizeof server, "%s/redis-server", test_directory);
@@ -183,7 +183,7 @@ static void test_redis(void **state)
         assert_int_equal(symlink(checker, server), 0);
     write_fake_settings("server", "");
     snprintf(number, sizeof number, "%u", free_port());
-    snprintf(port, sizeof port, "--ready=%.8s", number);
+    snprintf(port, sizeof port, "--ready=%.5s", number);
     snprintf(generator, sizeof generator, "--load=redis-benchmark -p %.8s --csv -t set,get -n 2000", number);
     const char *const arguments[] = {"tune", "--json", "--for=latency", "--budget=2s", FAKE,     port, generator,
                                      "--",   server,   "--port",        number,        "--save", "",   "--appendonly",
@@ -214,7 +214,7 @@ static void postgres(char *command, size_t size, const char *folder, const char 
 static void test_postgres(void **state)
 {
     glob_t found;
-    char folder[512] = "", data[4200], command[9000], arguments[8500], port[16], generator[1024], home[4300];
+    char folder[512] = "", data[4200], command[9000], arguments[4400], port[16], generator[1024], home[4300];
     if (glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) == 0) {
         snprintf(folder, sizeof folder, "%.500s", found.gl_pathv[found.gl_pathc - 1]);
         *strrchr(folder, '/') = '\0';
