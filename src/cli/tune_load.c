@@ -21,7 +21,7 @@ static const struct {
       HW_METRIC_LOAD + HW_LOAD_P50}},
     {"p50", true, {HW_METRIC_LOAD + HW_LOAD_P50, HW_METRIC_LOAD + HW_LOAD_P50}},
     {"p99", true, {HW_METRIC_LOAD + HW_LOAD_P99, HW_METRIC_LOAD + HW_LOAD_P99}},
-    {"p99.9", true, {HW_METRIC_LOAD + HW_LOAD_P999, HW_METRIC_LOAD + HW_LOAD_P999}},
+    {"p999", true, {HW_METRIC_LOAD + HW_LOAD_P999, HW_METRIC_LOAD + HW_LOAD_P999}},
 };
 #define GOALS (sizeof goals / sizeof *goals)
 
@@ -37,7 +37,7 @@ bool hw_tune_take_goal(void *at, const char *value, const struct hw_option *opti
 {
     *(const char **)at = value;
     return goal_of(value) < GOALS ||
-           hw_option_unknown(option, value, "time, memory, both; with --load throughput, latency, p50, p99, p99.9");
+           hw_option_unknown(option, value, "time, memory, both; with --load throughput, latency, p50, p99, p999");
 }
 
 bool hw_tune_take_stop(void *at, const char *value, const struct hw_option *option)
@@ -62,7 +62,7 @@ static bool is_no_port(const char *ready)
 
 bool hw_tune_check_server(const struct hw_server *server, const char *goal, bool check)
 {
-    static const char *const options[] = {"throughput", "latency", "p50", "p99", "p99.9"};
+    static const char *const options[] = {"throughput", "latency", "p50", "p99", "p999"};
     struct hw_error error = {""};
     const char *given = server->ready ? "ready" : NULL;
     for (size_t i = 0; i < HW_LOAD_NUMBERS; i++)

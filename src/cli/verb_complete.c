@@ -54,7 +54,7 @@ static const struct {
     {"record", "--contents", "fill"},
     {"record", "--valgrind-requests", "answer"},
     {"compare", "--for", "time memory both"},
-    {"tune", "--for", "time memory both throughput latency p50 p99 p99.9"},
+    {"tune", "--for", "time memory both throughput latency p50 p99 p999"},
     {"tune", "--stop", "TERM INT HUP QUIT"},
     {"export", "--format", formats},
     {"export", "--value", measures},

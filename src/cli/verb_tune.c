@@ -58,7 +58,7 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "\n"
                            "      --for=WHAT             time, memory (peak RSS) or both (default time); with\n"
                            "                             --load also throughput, latency (p99, or what is\n"
-                           "                             printed instead), p50, p99 or p99.9\n"
+                           "                             printed instead), p50, p99 or p999\n"
                            "      --budget=TIME          for all runs: 90s, 10m, 2h (default 10m)\n"
                            "  -o, --output=FILE          write the winner to FILE, for heapwise run --config\n"
                            "      --max-rss=N            exclude what needs more memory (512M, 2G)\n"
@@ -79,9 +79,9 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "                             redis-benchmark, pgbench, memtier_benchmark, wrk\n"
                            "                             and ab: requests per second,\n"
                            "      --latency=REGEX        mean latency,\n"
-                           "      --p50=REGEX            percentiles of the latency\n"
-                           "      --p99=REGEX\n"
-                           "      --p99.9=REGEX\n"
+                           "      --p50=REGEX            its median,\n"
+                           "      --p99=REGEX            its 99th percentile,\n"
+                           "      --p999=REGEX           its 99.9th percentile\n"
                            "      --timeout=S            end a run after S seconds\n"
                            "      --discard-output       do not keep and compare the output\n"
                            "      --show-output          show on stderr what the runs print\n"
@@ -131,7 +131,7 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_TEXT("latency", 0, struct command, server.expressions.of[HW_LOAD_MEAN]),
     HW_OPTION_TEXT("p50", 0, struct command, server.expressions.of[HW_LOAD_P50]),
     HW_OPTION_TEXT("p99", 0, struct command, server.expressions.of[HW_LOAD_P99]),
-    HW_OPTION_TEXT("p99.9", 0, struct command, server.expressions.of[HW_LOAD_P999]),
+    HW_OPTION_TEXT("p999", 0, struct command, server.expressions.of[HW_LOAD_P999]),
     HW_OPTION_NUMBER("timeout", 0, struct command, timeout_s, 1, 7 * 86400),
     HW_OPTION_FLAG("discard-output", 0, struct command, discard),
     HW_OPTION_FLAG("show-output", 0, struct command, show),

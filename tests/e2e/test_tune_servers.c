@@ -80,7 +80,7 @@ static void test_goals(void **state)
     check_server("--for=latency", "--p50=p50=([0-9.]+)", "latency_p50");
     check_server("--for=throughput", "--p99=within ([0-9.]+)us", "throughput");
     check_server("--for=latency", "--p99=within ([0-9.]+)us", "latency_p99");
-    check_server("--for=p99.9", "--p99.9=99.9 of 100 within ([0-9.]+)", "latency_p999");
+    check_server("--for=p999", "--p999=99.9 of 100 within ([0-9.]+)", "latency_p999");
 }
 
 static void test_text(void **state)
