@@ -82,7 +82,8 @@ static void test_all_options(void **state)
             if (!name || strncmp(name, "--", 2) || strspn(at + 1, " ") > 8 || !islower((unsigned char)name[2]))
                 continue;
             char option[64];
-            snprintf(option, sizeof option, "%.*s", (int)(2 + strspn(name + 2, "abcdefghijklmnopqrstuvwxyz-")), name);
+            snprintf(option, sizeof option, "%.*s",
+                     (int)(2 + strspn(name + 2, "abcdefghijklmnopqrstuvwxyz0123456789-")), name);
             if (!has_line(offered, option))
                 fail_msg("%s %s is not offered:\n%s", line, option, offered);
             checked++;
