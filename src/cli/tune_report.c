@@ -138,6 +138,10 @@ static void print_winner(const struct hw_tuned *tuned)
     hw_pairs_print_head("as it is", "best");
     for (int metric = 0; metric < HW_METRICS; metric++)
         hw_pairs_print_row(&winner->confirmation, (enum hw_metric)metric);
+    if (race->winner >= race->single_count && race->finalist_count > 1)
+        printf("\nThe combination is better than %s:\n  %s %s in %s.\n", label_of(tuned, race->finalists[1]),
+               hw_change_text(value, race->over_single.value), hw_interval_text(range, &race->over_single),
+               goal_of(tuned));
     print_use(tuned);
 }
 
@@ -230,6 +234,7 @@ static json_t *json_entrant(const struct hw_tuned *tuned, size_t index)
         const struct hw_ratio ratio = hw_race_ratio(entrant, (enum hw_metric)metric);
         json_object_set_new(object, hw_metric_kinds[metric].key, hw_ratio_json(&ratio));
     }
+    json_object_set_new(object, "combination", json_boolean(index >= race->single_count));
     json_object_set_new(object, "front", json_boolean(is_on_front(race, index)));
     hw_configuration_strings_free(strings);
     free(text);
@@ -256,6 +261,7 @@ bool hw_tuned_print_json(const struct hw_tuned *tuned)
     json_object_set_new(object, "result", json_string(ends[race->end]));
     json_object_set_new(object, "winner",
                         race->winner == HW_RACE_PLAIN ? json_null() : hw_text_json(label_of(tuned, race->winner)));
+    json_object_set_new(object, "over_single", hw_ratio_json(&race->over_single));
     json_object_set_new(object, "runs", json_integer((json_int_t)race->trials));
     json_object_set_new(object, "budget_s", json_real(race->budget_s));
     json_object_set_new(object, "output_compared", json_boolean(!tuned->unsteady));

@@ -333,6 +333,11 @@ static double race_now(void *closure)
     return ((struct command *)closure)->clock_s;
 }
 
+static size_t combine(void *closure, const struct hw_race *race)
+{
+    return hw_candidates_combine(&((struct command *)closure)->tuned.plan.candidates, race);
+}
+
 /* ---- what is raced ---- */
 
 /* Leaves those of ALLOCATORS that are ONLY (NULL: all) or that the program uses; *PRESENT is then its new index. */
@@ -469,7 +474,7 @@ static bool tune(struct command *command, struct hw_error *error)
 {
     struct hw_tuned *tuned = &command->tuned;
     const struct hw_race_source source = {
-        .closure = command, .run = run_trial, .now_s = race_now, .progress = on_progress};
+        .closure = command, .run = run_trial, .now_s = race_now, .combine = combine, .progress = on_progress};
     if (!run_first(command, error))
         return false;
     if (!command->continued &&

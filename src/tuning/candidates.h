@@ -32,6 +32,10 @@ bool hw_candidates_make(struct hw_candidates *candidates, const struct hw_settin
                         const struct hw_allocators *allocators, size_t present, bool preload,
                         const struct hw_known_facts *facts, struct hw_error *error);
 
+/* Adds combinations of the settings that did best in RACE so far, at most HW_RACE_COMBINED: of an allocator's settings
+ * those that are better than it is without, and the best setting of the kernel. Returns the count of configurations. */
+size_t hw_candidates_combine(struct hw_candidates *candidates, const struct hw_race *race);
+
 /* Adds CONFIGURATION, or a setting that is not tried. False with ERROR: too many, or no memory. */
 bool hw_candidates_add(struct hw_candidates *candidates, const struct hw_configuration *configuration,
                        struct hw_error *error);

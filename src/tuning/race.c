@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SELECTION     0.6 /* part of the budget */
+#define SELECTION     0.6  /* part of the budget */
+#define SINGLES       0.45 /* part of it, where combinations follow */
 #define STAGES_MOST   8
 #define ROUNDS_LEAST  6  /* without which nothing is confirmed */
 #define CONFIRM_FIRST 10 /* rounds before the first look */
@@ -103,6 +104,8 @@ static int by_selection(const void *a, const void *b)
 {
     const size_t one = *(const size_t *)a, other = *(const size_t *)b;
     const double x = sorted_race->of[one].selected.value, y = sorted_race->of[other].selected.value;
+    if ((x > 0) != (y > 0)) /* without a round is last */
+        return x > 0 ? -1 : 1;
     return x != y ? (x > y) - (x < y) : (one > other) - (one < other);
 }
 
@@ -152,10 +155,10 @@ static double stages_s(const struct racing *racing)
 }
 
 /* Rounds of the next stage. 0: so little time is left that it is of more use to fewer configurations. */
-static size_t rounds_of_stage(const struct racing *racing, size_t stage)
+static size_t rounds_of_stage(const struct racing *racing, double part, size_t stage)
 {
     const struct hw_race *race = racing->race;
-    const double seconds = race->budget_s * SELECTION - spent_s(racing);
+    const double seconds = race->budget_s * part - spent_s(racing);
     const size_t usual = stage_rounds[stage - 1 < STAGES_MOST ? stage - 1 : STAGES_MOST - 1];
     const size_t rounds = rounds_for(racing, seconds / (double)stages_for(racing->count));
     if (rounds > 0)
@@ -163,15 +166,65 @@ static size_t rounds_of_stage(const struct racing *racing, size_t stage)
     return race->trials == 1 || seconds >= stages_s(racing);
 }
 
-static bool select_finalists(struct racing *racing)
+/* Selects from those in the race until PART of the budget is used. FIRST: the stage that they begin with, which says
+ * how many rounds there are. */
+static bool select_finalists(struct racing *racing, double part, size_t first, const char *what)
 {
     for (size_t stage = 1; racing->count > 0; stage++) {
-        if (!run_rounds(racing, rounds_of_stage(racing, stage), false, "selecting"))
+        if (!run_rounds(racing, rounds_of_stage(racing, part, first + stage), false, what))
             return false;
         const bool last = racing->count <= 2 * HW_RACE_FINAL;
-        keep_best(racing, last ? HW_RACE_FINAL : (racing->count + 1) / 2, stage);
+        keep_best(racing, last ? HW_RACE_FINAL : (racing->count + 1) / 2, first + stage);
         if (last)
             return true;
+    }
+    return true;
+}
+
+static bool is_combination(const struct hw_race *race, size_t index)
+{
+    return index >= race->single_count;
+}
+
+/* The combinations join the finalists, and are selected from. If one of the best two is a combination, it is the first
+ * finalist, and the other one is the best of the others, which it has to beat. */
+static bool select_combinations(struct racing *racing)
+{
+    struct hw_race *race = racing->race;
+    const size_t single = racing->of[0], before = race->count;
+    const double seconds = race->budget_s * SELECTION - spent_s(racing);
+    const double round_s = (double)(racing->count + HW_RACE_COMBINED + 1) * race->trial_s;
+    if (seconds < 4 * round_s)
+        return true;
+    const size_t count = racing->source->combine(racing->source->closure, race);
+    if (count <= before || count > HW_RACE_MOST)
+        return true;
+    struct hw_entrant *more = realloc(race->of, count * sizeof *more);
+    if (!more) {
+        hw_error_set(racing->error, "not enough memory");
+        return false;
+    }
+    race->of = more;
+    memset(race->of + before, 0, (count - before) * sizeof *more);
+    race->count = count;
+    for (size_t i = before; i < count; i++)
+        racing->of[racing->count++] = i;
+    if (!select_finalists(racing, SELECTION, 2, "combining"))
+        return false;
+    if (racing->count > 0 && is_combination(race, racing->of[0]) && race->of[single].state != HW_RACE_EXCLUDED &&
+        (racing->count == 1 || racing->of[1] != single)) {
+        if (racing->count > 1) {
+            race->of[racing->of[1]].state = HW_RACE_LEFT;
+            race->of[racing->of[1]].stage = STAGES_MOST;
+        }
+        race->of[single].state = HW_RACE_IN;
+        race->of[single].stage = 0;
+        racing->of[1] = single;
+        racing->count = 2;
+    } else if (racing->count > 1 && is_combination(race, racing->of[1])) {
+        const size_t combination = racing->of[1];
+        racing->of[1] = racing->of[0];
+        racing->of[0] = combination;
     }
     return true;
 }
@@ -198,6 +251,22 @@ static double estimate_of(const struct hw_entrant *entrant)
                (selection + deciding));
 }
 
+/* Whether the first finalist is a combination, and the other one is still there. */
+static bool has_to_beat_single(const struct hw_race *race)
+{
+    return race->finalist_count > 1 && is_combination(race, race->finalists[0]) &&
+           race->of[race->finalists[1]].state != HW_RACE_EXCLUDED;
+}
+
+/* A combination's ratio to the other finalist, in the deciding rounds that both had. */
+static struct hw_ratio ratio_over_single(const struct hw_race *race, double confidence)
+{
+    const struct hw_entrant *combination = &race->of[race->finalists[0]], *single = &race->of[race->finalists[1]];
+    const size_t count = combination->confirmation.count < single->confirmation.count ? combination->confirmation.count
+                                                                                      : single->confirmation.count;
+    return hw_ratio_of_pairs(single->score_again, combination->score_again, count, confidence);
+}
+
 /* Judges the deciding rounds so far, the LAST ones or not. True: the best of the finalists is better beyond the noise
  * and the winner, or no finalist seems to be better at all. */
 static bool judge(struct racing *racing, double confidence, bool last)
@@ -212,7 +281,11 @@ static bool judge(struct racing *racing, double confidence, bool last)
         entrant->confirmed =
             hw_ratio_of_pairs(entrant->base_again, entrant->score_again, entrant->confirmation.count, confidence);
         const struct hw_ratio *ratio = &entrant->confirmed;
-        const bool better = ratio->known && ratio->high < HW_RACE_EFFECT;
+        bool better = ratio->known && ratio->high < HW_RACE_EFFECT;
+        if (i == 0 && has_to_beat_single(race)) {
+            race->over_single = ratio_over_single(race, confidence);
+            better = better && race->over_single.known && race->over_single.high < 1;
+        }
         const double estimate = estimate_of(entrant);
         hopeless &= ratio->known && (ratio->value >= 1 || ratio->low > HW_RACE_EFFECT);
         if ((last && !better) || estimate >= best)
@@ -226,7 +299,18 @@ static bool judge(struct racing *racing, double confidence, bool last)
     return hopeless || confirmed;
 }
 
-/* Too few rounds for two finalists are better spent on one. */
+/* Too few rounds for two finalists are better spent on one, the best one stays; not a combination, which has to beat
+ * another. */
+static void keep_one(struct racing *racing)
+{
+    struct hw_race *race = racing->race;
+    const size_t leaves = is_combination(race, racing->of[0]) ? 0 : 1;
+    race->of[racing->of[leaves]].state = HW_RACE_LEFT;
+    race->of[racing->of[leaves]].stage = STAGES_MOST;
+    racing->of[0] = racing->of[1 - leaves];
+    racing->count = 1;
+}
+
 static bool confirm(struct racing *racing)
 {
     struct hw_race *race = racing->race;
@@ -234,7 +318,7 @@ static bool confirm(struct racing *racing)
     const double seconds = race->budget_s - spent_s(racing);
     size_t rounds = rounds_for(racing, seconds);
     if (rounds < 2 * CONFIRM_FIRST && racing->count > 1) {
-        keep_best(racing, 1, stages_for(race->count) + 1);
+        keep_one(racing);
         rounds = rounds_for(racing, seconds);
     }
     memcpy(race->finalists, racing->of, racing->count * sizeof *racing->of);
@@ -244,7 +328,8 @@ static bool confirm(struct racing *racing)
         return true;
     }
     const size_t count = looks_of(rounds, looks);
-    const double confidence = 1 - (1 - HW_CONFIDENCE) / (double)(count * race->finalist_count);
+    const size_t comparisons = race->finalist_count + is_combination(race, race->finalists[0]);
+    const double confidence = 1 - (1 - HW_CONFIDENCE) / (double)(count * comparisons);
     if (hw_pairs_least(confidence) > looks[count - 1]) {
         race->end = HW_RACE_NO_TIME;
         return true;
@@ -268,6 +353,7 @@ bool hw_race_run(struct hw_race *race, const struct hw_race_source *source, stru
 {
     struct racing racing = {.race = race, .source = source, .error = error};
     race->end = HW_RACE_UNFINISHED;
+    race->single_count = race->count;
     race->of = calloc(race->count, sizeof *race->of);
     if (!race->of) {
         hw_error_set(error, "not enough memory");
@@ -285,7 +371,8 @@ bool hw_race_run(struct hw_race *race, const struct hw_race_source *source, stru
         hw_error_set(error, "the program as it is fails: %s", first.problem);
         return false;
     }
-    if (!select_finalists(&racing))
+    if (!select_finalists(&racing, source->combine ? SINGLES : SELECTION, 0, "selecting") ||
+        (racing.count > 0 && source->combine && !select_combinations(&racing)))
         return false;
     if (racing.count == 0) {
         race->end = HW_RACE_NONE;

@@ -5,21 +5,25 @@
  * halving: Jamieson and Talwalkar, Non-stochastic Best Arm Identification and Hyperparameter Optimization, AISTATS
  * 2016). The best of many noisy ones looks better than it is; so the last two are then run in rounds of their own,
  * which had no part in the selection, and only these decide whether a finalist is better than the plain one; if both
- * are, all rounds decide which one wins. The confidence of 95 % is divided by the number of finalists and of looks at
- * the data (Bonferroni). Runs nothing itself: trials come from a source, in tests from a
- * simulated one. */
+ * are, all rounds decide which one wins. The confidence of 95 % is divided by the number of comparisons and of looks at
+ * the data (Bonferroni).
+ *
+ * Between the two, the best settings are combined, and the combinations are selected from in the same way, together
+ * with the best of the others. A combination wins only if it is also better than the best of those, in the rounds that
+ * decide. Runs nothing itself: trials come from a source, in tests from a simulated one. */
 #ifndef HW_TUNING_RACE_H
 #define HW_TUNING_RACE_H
 
 #include "tuning/pairs.h"
 
-#define HW_RACE_MOST    256  /* configurations */
-#define HW_RACE_EFFECT  0.99 /* scores above are not worth a change */
-#define HW_RACE_FINAL   2
-#define HW_RACE_PLAIN   0 /* its index */
-#define HW_RACE_PROBLEM 320
-#define HW_RACE_FAR     1.5 /* a ratio to the plain run from which a configuration is given up at once */
-#define HW_RACE_CONFIRM 40  /* rounds that decide, at most */
+#define HW_RACE_MOST     256  /* configurations */
+#define HW_RACE_EFFECT   0.99 /* scores above are not worth a change */
+#define HW_RACE_FINAL    2
+#define HW_RACE_PLAIN    0 /* its index */
+#define HW_RACE_PROBLEM  320
+#define HW_RACE_FAR      1.5 /* a ratio to the plain run from which a configuration is given up at once */
+#define HW_RACE_CONFIRM  40  /* rounds that decide, at most */
+#define HW_RACE_COMBINED 8   /* combinations at most */
 
 struct hw_race_trial {
     struct hw_run_cost cost;
@@ -27,12 +31,17 @@ struct hw_race_trial {
     char problem[HW_RACE_PROBLEM]; /* why the configuration cannot be used; "": nothing is wrong */
 };
 
+struct hw_race;
+
 struct hw_race_source {
     void *closure;
     /* One run under configuration INDEX. False with ERROR: the race ends here. */
     bool (*run)(void *closure, size_t index, struct hw_race_trial *trial, struct hw_error *error);
     /* Seconds since some moment; the same when the same trials are repeated from a record. */
     double (*now_s)(void *closure);
+    /* Adds at most HW_RACE_COMBINED configurations that combine the best ones so far, behind the others, and returns
+     * how many there are then. Each time the same for the same trials. May be NULL. */
+    size_t (*combine)(void *closure, const struct hw_race *race);
     /* What is going on, for people; DONE: the part of the work that is done, at most 1. May be NULL. */
     void (*progress)(void *closure, const char *what, size_t round, size_t rounds, size_t racing);
 };
@@ -63,13 +72,15 @@ enum hw_race_end {
 struct hw_race {
     double budget_s; /* in: of time for all trials */
     uint64_t random; /* in: the seed */
-    size_t count;    /* in: configurations, the plain one included; at most HW_RACE_MOST */
+    size_t count;    /* in: configurations, the plain one included; at most HW_RACE_MOST. Combinations are added */
     struct hw_entrant *of;
     size_t finalists[HW_RACE_FINAL], finalist_count;
     enum hw_race_end end;
-    size_t winner;           /* HW_RACE_PLAIN: none */
-    size_t trials;           /* that were run */
-    double begin_s, trial_s; /* seconds of a trial, about */
+    size_t winner;               /* HW_RACE_PLAIN: none */
+    size_t single_count;         /* configurations from here on are combinations */
+    struct hw_ratio over_single; /* of a combination in the final to the other finalist; value 0: there was none */
+    size_t trials;               /* that were run */
+    double begin_s, trial_s;     /* seconds of a trial, about */
 };
 
 /* RACE: budget_s, random and count are set, the rest is zero. False with ERROR when the source ended the race, or

@@ -207,7 +207,7 @@ static bool take_lines(struct hw_trial_log *log, struct hw_trial_plan *plan, con
                 return false;
             }
             log->of = more;
-            fine = take_trial(&log->of[log->count], line, plan->candidates.count);
+            fine = take_trial(&log->of[log->count], line, HW_RACE_MOST); /* combinations are made again */
             log->count += fine;
         }
         json_decref(line);

@@ -7,16 +7,17 @@
 #include "support/check.h"
 #include "tuning/race.h"
 
-#define COUNT 24
+#define COUNT 24 /* configurations at first; combinations follow */
+#define ALL   (COUNT + HW_RACE_COMBINED)
 
 struct machine {
     struct noise noise;
-    double ratio[COUNT]; /* of the time, to the plain configuration */
-    double memory[COUNT];
-    const char *problem[COUNT];
+    double ratio[ALL]; /* of the time, to the plain configuration */
+    double memory[ALL];
+    const char *problem[ALL];
     double calm; /* 0: without noise; 1: as it is */
     double now_s;
-    size_t runs[COUNT];
+    size_t runs[ALL], combinations;
     size_t most; /* then the race is interrupted; 0: never */
 };
 
@@ -24,7 +25,7 @@ static bool run(void *closure, size_t index, struct hw_race_trial *trial, struct
 {
     struct machine *machine = closure;
     size_t all = 0;
-    for (size_t i = 0; i < COUNT; i++)
+    for (size_t i = 0; i < ALL; i++)
         all += machine->runs[i];
     if (machine->most && all == machine->most) {
         hw_error_set(error, "interrupted");
@@ -48,14 +49,21 @@ static double now(void *closure)
 static struct machine machine_of(uint64_t seed)
 {
     struct machine machine = {.noise = {.random = seed}, .calm = 1};
-    for (size_t i = 0; i < COUNT; i++)
+    for (size_t i = 0; i < ALL; i++)
         machine.ratio[i] = machine.memory[i] = 1;
     return machine;
 }
 
+static size_t combine(void *closure, const struct hw_race *race)
+{
+    assert_int_equal(race->count, COUNT);
+    return COUNT + ((struct machine *)closure)->combinations;
+}
+
 static bool raced(struct hw_race *race, struct machine *machine, double budget_s)
 {
-    const struct hw_race_source source = {.closure = machine, .run = run, .now_s = now};
+    const struct hw_race_source source = {
+        .closure = machine, .run = run, .now_s = now, .combine = machine->combinations ? combine : NULL};
     struct hw_error error = {""};
     *race = (struct hw_race){.budget_s = budget_s, .random = machine->noise.random + 1, .count = COUNT};
     return hw_race_run(race, &source, &error);
@@ -114,6 +122,85 @@ static void test_a_small_budget(void **state)
     }
     if (right < 100)
         fail_msg("found %zu of 200 times", right);
+}
+
+/* Combinations that change nothing win no race, either. */
+static void test_noise_combined_wins_no_race(void **state)
+{
+    size_t winners = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct machine machine = machine_of(5000 + seed);
+        struct hw_race race;
+        machine.combinations = HW_RACE_COMBINED;
+        assert_true(raced(&race, &machine, 600));
+        winners += race.winner != HW_RACE_PLAIN;
+        hw_race_free(&race);
+    }
+    if (winners > 10)
+        fail_msg("%zu of 200 races had a winner", winners);
+}
+
+/* A combination that is as good as the best single one is not reported in its place; one that is better is. */
+static void test_combinations(void **state)
+{
+    size_t false_combinations = 0, singles = 0, right = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct machine machine = machine_of(7000 + seed);
+        struct hw_race race;
+        machine.combinations = 4;
+        machine.ratio[7] = 0.8;
+        for (size_t i = COUNT; i < ALL; i++)
+            machine.ratio[i] = 0.8;
+        assert_true(raced(&race, &machine, 900));
+        singles += race.winner == 7;
+        false_combinations += race.winner >= COUNT && race.finalists[1] == 7;
+        hw_race_free(&race);
+        machine = machine_of(9000 + seed);
+        machine.combinations = 4;
+        machine.ratio[7] = 0.8;
+        machine.ratio[COUNT + 2] = 0.6;
+        assert_true(raced(&race, &machine, 900));
+        if (race.winner == COUNT + 2) {
+            right++;
+            assert_true(race.over_single.known && race.over_single.high < 1);
+        }
+        hw_race_free(&race);
+    }
+    if (false_combinations > 10 || singles < 140 || right < 140)
+        fail_msg("%zu combinations for nothing, the single one %zu times, the combination %zu times",
+                 false_combinations, singles, right);
+}
+
+static void test_combined_without_noise(void **state)
+{
+    struct machine machine = machine_of(1);
+    struct hw_race race;
+    machine.calm = 0;
+    machine.combinations = 3;
+    machine.ratio[5] = 0.9;
+    machine.ratio[6] = 0.95;
+    machine.ratio[COUNT] = 0.5;
+    machine.problem[COUNT] = "it crashed";
+    machine.ratio[COUNT + 1] = 0.85;
+    assert_true(raced(&race, &machine, 900));
+    assert_int_equal(race.winner, COUNT + 1);
+    assert_int_equal(race.count, COUNT + 3);
+    assert_int_equal(race.finalists[1], 5);
+    assert_true(fabs(race.over_single.value - 0.85 / 0.9) < 1e-9);
+    assert_int_equal(race.of[COUNT].state, HW_RACE_EXCLUDED);
+    hw_race_free(&race);
+    machine.ratio[COUNT + 1] = 0.9; /* no better than its part */
+    assert_true(raced(&race, &machine, 900));
+    assert_int_equal(race.winner, 5);
+    hw_race_free(&race);
+    machine.problem[5] = "it crashed"; /* the best single one is now another */
+    assert_true(raced(&race, &machine, 900));
+    assert_int_equal(race.winner, COUNT + 1);
+    assert_int_equal(race.finalists[1], 6);
+    hw_race_free(&race);
+    assert_true(raced(&race, &machine, 60)); /* no time for combinations */
+    assert_true(race.winner < COUNT);
+    hw_race_free(&race);
 }
 
 static void test_without_noise(void **state)
@@ -220,7 +307,7 @@ static void test_repeatable(void **state)
 }
 
 TEST_LIST(cmocka_unit_test(test_noise_wins_no_race), cmocka_unit_test(test_the_best_is_found),
-          cmocka_unit_test(test_a_small_budget),
-
-          cmocka_unit_test(test_without_noise), cmocka_unit_test(test_what_fails_is_excluded),
+          cmocka_unit_test(test_a_small_budget), cmocka_unit_test(test_without_noise),
+          cmocka_unit_test(test_noise_combined_wins_no_race), cmocka_unit_test(test_combinations),
+          cmocka_unit_test(test_combined_without_noise), cmocka_unit_test(test_what_fails_is_excluded),
           cmocka_unit_test(test_budgets), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_repeatable))
