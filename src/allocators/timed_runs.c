@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,10 @@
 #include "allocators/helper.h"
 #include "allocators/resident.h"
 
-#define GRACE_S 5 /* between the signal that asks a run to end and SIGKILL */
+#define SLOW_S         2
+#define INPUT_MOST     (4ull << 30)
+#define OUTPUT_PAUSE_S 0.2
+#define GRACE_S        5 /* between the signal that asks a run to end and SIGKILL */
 
 /* ---- input ---- */
 
@@ -35,16 +39,31 @@ int hw_run_temporary(void)
 }
 
 /* Everything that comes out of FD, in a file without a name. -1 with errno. */
-static int keep(int fd)
+static int keep(int fd, void (*slow)(void))
 {
     char bytes[1 << 16];
+    uint64_t kept = 0;
+    time_t begin = time(NULL);
     const int file = hw_run_temporary();
     if (file < 0)
         return -1;
-    ssize_t got;
-    while ((got = read(fd, bytes, sizeof bytes)) != 0) {
+    while (true) {
+        struct pollfd one = {.fd = fd, .events = POLLIN};
+        if (slow && (poll(&one, 1, SLOW_S * 1000) == 0 || time(NULL) - begin > SLOW_S)) {
+            slow();
+            slow = NULL;
+        }
+        const ssize_t got = read(fd, bytes, sizeof bytes);
+        if (got == 0)
+            break;
         if (got < 0 && errno == EINTR)
             continue;
+        kept += got > 0 ? (uint64_t)got : 0;
+        if (kept > INPUT_MOST) {
+            close(file);
+            errno = EFBIG;
+            return -1;
+        }
         if (got < 0 || write(file, bytes, (size_t)got) != got) {
             close(file);
             return -1;
@@ -53,7 +72,7 @@ static int keep(int fd)
     return file;
 }
 
-bool hw_input_take(struct hw_input *input, struct hw_error *error)
+bool hw_input_take(struct hw_input *input, void (*slow)(void), struct hw_error *error)
 {
     struct stat status;
     *input = (struct hw_input){.fd = -1, .terminal = isatty(0)};
@@ -66,7 +85,7 @@ bool hw_input_take(struct hw_input *input, struct hw_error *error)
         input->fd = fcntl(0, F_DUPFD_CLOEXEC, 3);
         input->start = lseek(0, 0, SEEK_CUR);
     } else {
-        input->fd = keep(0);
+        input->fd = keep(0, slow);
     }
     if (input->fd < 0)
         hw_error_set(error, "the standard input cannot be kept for several runs: %s", strerror(errno));
@@ -280,6 +299,15 @@ static int wait_for_end(const struct hw_run_request *request, pid_t child, const
             end_run(&waiting, child, SIGTERM, spent, cost);
             left = time_left(request, &waiting, spent);
         }
+        if (request->output_most && !waiting.asked) {
+            struct stat printed;
+            if (fstat(request->output, &printed) == 0 && (uint64_t)printed.st_size > request->output_most) {
+                cost->printed_too_much = true;
+                end_run(&waiting, child, SIGKILL, spent, cost);
+                continue;
+            }
+            left = left < OUTPUT_PAUSE_S ? left : OUTPUT_PAUSE_S;
+        }
         if (request->sample && !waiting.asked) {
             const double pause = sample(&waiting, child, spent);
             left = pause < left ? pause : left;
@@ -370,12 +398,15 @@ bool hw_run_measure(const struct hw_run_request *request, struct hw_run_cost *co
 
 bool hw_run_same_end(const struct hw_run_cost *a, const struct hw_run_cost *b)
 {
-    return !a->timed_out && !b->timed_out && a->exit_kind == b->exit_kind && a->exit_value == b->exit_value;
+    return !a->timed_out && !b->timed_out && !a->printed_too_much && !b->printed_too_much &&
+           a->exit_kind == b->exit_kind && a->exit_value == b->exit_value;
 }
 
 const char *hw_run_describe_end(const struct hw_run_cost *cost, char *buffer, size_t size)
 {
-    if (cost->timed_out)
+    if (cost->printed_too_much)
+        snprintf(buffer, size, "it was ended, as it printed more than 1 GiB (--discard-output keeps nothing)");
+    else if (cost->timed_out)
         snprintf(buffer, size, "it was ended after %.1f s", cost->wall_s);
     else if (cost->exit_kind == HW_EXIT_SIGNAL)
         snprintf(buffer, size, "it was killed by signal %d (%s)", cost->exit_value, strsignal(cost->exit_value));

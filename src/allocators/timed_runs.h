@@ -18,8 +18,9 @@ struct hw_input {
     bool terminal; /* there was one: the runs get an empty input */
 };
 
-/* False with ERROR when the input cannot be kept. */
-bool hw_input_take(struct hw_input *input, struct hw_error *error);
+/* SLOW is called once when a pipe has not ended after two seconds. False with ERROR when the input cannot be kept, or
+ * is larger than 4 GiB. */
+bool hw_input_take(struct hw_input *input, void (*slow)(void), struct hw_error *error);
 void hw_input_free(struct hw_input *input);
 
 struct hw_run_request {
@@ -32,6 +33,7 @@ struct hw_run_request {
     const void *closure;
     const struct hw_input *input;
     int output;                           /* where its standard output goes; 0: as the rest */
+    uint64_t output_most;                 /* bytes in that file: then the run is ended; 0: no limit */
     bool show;                            /* its output goes to our stderr, else nowhere */
     double seconds_most;                  /* then it is killed, with its process group; 0: no limit */
     double grace_s;                       /* between the signal that asks it to end and SIGKILL; 0: 5 */
@@ -55,8 +57,9 @@ struct hw_run_cost {
     enum hw_exit_kind exit_kind;  /* HW_EXIT_CODE or HW_EXIT_SIGNAL */
     int exit_value;
     bool timed_out;
-    bool killed;     /* by SIGKILL, since it did not end when it was asked to */
-    int interrupted; /* the signal that this process got meanwhile and passed on; 0: none */
+    bool printed_too_much; /* and was ended */
+    bool killed;           /* by SIGKILL, since it did not end when it was asked to */
+    int interrupted;       /* the signal that this process got meanwhile and passed on; 0: none */
 };
 
 /* Runs it and waits for its end. False with ERROR when it could not be started. SIGINT, SIGTERM, SIGHUP and SIGQUIT

@@ -63,8 +63,8 @@ __attribute__((format(printf, 1, 2))) void hw_say(const char *format, ...);
  * it is known where the library should be. */
 bool hw_find_runtime(char *path, size_t size, struct hw_error *error);
 
-/* "512K", "1M", "2GiB", "4096": a number of bytes; suffixes are powers of 1024. False unless all of TEXT is one. */
-bool hw_parse_size(const char *text, uint64_t *value);
+/* For hw_input_take. */
+void hw_say_input_waits(void);
 
 /* A decimal number in [least, most]. */
 bool hw_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *value);

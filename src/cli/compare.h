@@ -29,6 +29,8 @@ struct hw_ab {
 bool hw_ab_worse(const struct hw_ab *ab);
 
 void hw_ab_print(const struct hw_ab *ab);
+/* Only that the two print different output, if they do. */
+void hw_ab_print_output(const struct hw_ab *ab);
 /* False: no memory, or stdout cannot be written. */
 bool hw_ab_print_json(const struct hw_ab *ab);
 

@@ -73,6 +73,13 @@ static void print_judgement(const struct hw_ab *ab, enum hw_metric metric)
     }
 }
 
+void hw_ab_print_output(const struct hw_ab *ab)
+{
+    if (ab->output_differs)
+        printf("A and B print different output (%s, %s).\n", HW_BYTES(ab->side[HW_SIDE_A].first.output_bytes),
+               HW_BYTES(ab->side[HW_SIDE_B].first.output_bytes));
+}
+
 static void print_notes(const struct hw_ab *ab)
 {
     const struct hw_run_cost *a = &ab->side[HW_SIDE_A].first.cost;
@@ -84,9 +91,7 @@ static void print_notes(const struct hw_ab *ab)
     for (int side = 0; side < HW_SIDES; side++)
         if (ab->side[side].unsteady)
             printf("The output of %c is not the same in each run: it was not compared.\n", "AB"[side]);
-    if (ab->output_differs)
-        printf("A and B print different output (%s, %s).\n", HW_BYTES(ab->side[HW_SIDE_A].first.output_bytes),
-               HW_BYTES(ab->side[HW_SIDE_B].first.output_bytes));
+    hw_ab_print_output(ab);
     if (ab->input_replaced)
         puts("The standard input is a terminal: the programs were given an empty one.");
 }
@@ -110,9 +115,10 @@ void hw_ab_print(const struct hw_ab *ab)
         for (int metric = 0; metric < HW_METRICS; metric++)
             if (ab->judged[metric])
                 print_judgement(ab, (enum hw_metric)metric);
-        if (wall < HW_SHORTEST_S)
-            printf("A run takes %.1f ms, and most of that is the start of the program. Give it more to do.\n",
-                   wall * 1e3);
+        const double other = hw_median(ab->pairs.b[HW_METRIC_WALL], count);
+        if (wall < HW_SHORTEST_S || other < HW_SHORTEST_S)
+            printf("A run of %c takes %.1f ms, and most of that is the start of the program. Give it more to do.\n",
+                   wall < other ? 'A' : 'B', 1e3 * (wall < other ? wall : other));
     }
     print_notes(ab);
 }
@@ -168,6 +174,7 @@ bool hw_ab_print_json(const struct hw_ab *ab)
 {
     json_t *object = json_object(), *metrics = json_array();
     json_object_set_new(object, "pairs", json_integer((json_int_t)ab->pairs.count));
+    json_object_set_new(object, "interrupted", json_boolean(!ab->failure[0] && ab->pairs.count < ab->wanted));
     json_object_set_new(object, "tolerance_percent", json_real(100 * ab->tolerance));
     json_object_set_new(object, "a", json_side(ab, HW_SIDE_A));
     json_object_set_new(object, "b", json_side(ab, HW_SIDE_B));

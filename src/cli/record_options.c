@@ -1,5 +1,6 @@
 /* record_options.c - the options of heapwise record: which exist, which exclude each other, and which of them the
  * runtime gets. */
+#include "base/size.h"
 #include "cli/record.h"
 
 #include <inttypes.h>
@@ -110,7 +111,7 @@ static bool take_mode(void *allocator, const char *mode, const struct hw_option 
 static bool take_sample_bytes(void *bytes, const char *text, const struct hw_option *option)
 {
     uint64_t *value = bytes;
-    return (hw_parse_size(text, value) && *value >= 1 && *value <= (uint64_t)1 << 40) ||
+    return (hw_size_read(text, value) && *value >= 1 && *value <= (uint64_t)1 << 40) ||
            hw_option_needs(option, text, "a number of bytes, such as 524288, 512K or 1M");
 }
 
@@ -143,7 +144,7 @@ static bool take_contents(void *at, const char *text, const struct hw_option *op
 static bool take_contents_peak(void *bytes, const char *text, const struct hw_option *option)
 {
     uint64_t *value = bytes;
-    return (hw_parse_size(text, value) && *value >= 1) ||
+    return (hw_size_read(text, value) && *value >= 1) ||
            hw_option_needs(option, text, "a number of bytes, such as 64M");
 }
 
@@ -214,9 +215,8 @@ static const struct hw_option verb_options[] = {
     {0},
 };
 
-#define NOT_ALLOCATOR                                                                                                  \
-    "cannot be combined with --mode allocator: every operation is counted, call stacks are sampled"
-#define NOT_SAMPLED     "cannot be combined with --sample-bytes: it needs every block"
+#define NOT_ALLOCATOR    "cannot be combined with --mode allocator: every operation is counted, call stacks are sampled"
+#define NOT_SAMPLED      "cannot be combined with --sample-bytes: it needs every block"
 #define NOT_PAUSED(name) "cannot be combined with " name ", which needs all of the run"
 
 /* Options that need, or exclude, each other; the first row that applies is said. */

@@ -39,32 +39,9 @@ bool hw_find_runtime(char *path, size_t size, struct hw_error *error)
     return true;
 }
 
-bool hw_parse_size(const char *text, uint64_t *value)
+void hw_say_input_waits(void)
 {
-    if (!isdigit((unsigned char)*text))
-        return false;
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (errno)
-        return false;
-    unsigned shift = 0;
-    if (*end && *end != 'B') {
-        static const char suffixes[] = "KMGT";
-        const char *suffix = strchr(suffixes, toupper((unsigned char)*end));
-        if (!suffix)
-            return false;
-        shift = 10 * (unsigned)(suffix - suffixes + 1);
-        end++;
-        if (*end == 'i')
-            end++;
-    }
-    if (*end == 'B')
-        end++;
-    if (*end || number > UINT64_MAX >> shift)
-        return false;
-    *value = (uint64_t)number << shift;
-    return true;
+    hw_say("reading the standard input to its end, since every run gets it (</dev/null gives none)");
 }
 
 bool hw_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *value)

@@ -23,7 +23,12 @@ struct hw_tuned {
 
 /* For hw_option: --for into a const char *, --stop into an int. */
 bool hw_tune_take_goal(void *at, const char *value, const struct hw_option *option);
+bool hw_tune_take_processors(void *at, const char *value,
+                             const struct hw_option *option); /* --pin: into a const char * */
 bool hw_tune_take_stop(void *at, const char *value, const struct hw_option *option);
+
+/* The kernel's setting NAME is tried, with VALUE; NULL: without effect. */
+void hw_tune_request(struct hw_settings *settings, const char *name, const char *value);
 
 /* Whether the options of servers fit together and to GOAL. False with a message. */
 bool hw_tune_check_server(const struct hw_server *server, const char *goal, bool check);

@@ -1,6 +1,8 @@
 /* tune_load.c - heapwise tune: what is to become less, and the options of servers. */
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -52,6 +54,30 @@ bool hw_tune_take_stop(void *at, const char *value, const struct hw_option *opti
             return true;
         }
     return hw_option_unknown(option, value, "TERM, INT, HUP, QUIT");
+}
+
+bool hw_tune_take_processors(void *at, const char *value, const struct hw_option *option)
+{
+    cpu_set_t wanted, all, usable;
+    *(const char **)at = value;
+    if (!hw_processors_read(value, &wanted) || strlen(value) >= HW_SETTING_TEXT)
+        return hw_option_needs(option, value, "a list of processors such as 0-3 or 0,2");
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return true;
+    CPU_AND(&usable, &wanted, &all);
+    return CPU_EQUAL(&usable, &wanted) || hw_option_needs(option, value, "processors that this process may use");
+}
+
+void hw_tune_request(struct hw_settings *settings, const char *name, const char *value)
+{
+    for (size_t i = 0; value && i < settings->count; i++) {
+        struct hw_setting *setting = &settings->of[i];
+        if (strcmp(setting->allocator, HW_SETTINGS_KERNEL) != 0 || strcmp(setting->name, name) != 0)
+            continue;
+        setting->on_request = false;
+        setting->value_count = 1;
+        snprintf(setting->values[0], sizeof setting->values[0], "%s", value);
+    }
 }
 
 static bool is_no_port(const char *ready)

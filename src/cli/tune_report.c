@@ -111,7 +111,7 @@ static void print_use(const struct hw_tuned *tuned)
     char **variables = hw_configuration_variables(configuration), word[512];
     bool kernel = false;
     for (size_t i = 0; i < configuration->count; i++)
-        kernel |= configuration->of[i].setting->way == HW_SETTING_PRCTL;
+        kernel |= configuration->of[i].setting->way >= HW_SETTING_PRCTL;
     if (tuned->output)
         printf("\n    heapwise run --config %s -- PROGRAM\n", hw_shell_word(tuned->output, word, sizeof word));
     else if (!kernel && variables && variables[0])

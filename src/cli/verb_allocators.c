@@ -114,7 +114,7 @@ static bool prepare(struct command *command, struct hw_error *error)
         return false;
     }
     return hw_allocators_find(&command->allocators, command->added.names, error) &&
-           hw_input_take(&command->input, error);
+           hw_input_take(&command->input, hw_say_input_waits, error);
 }
 
 static void fill_comparison(struct command *command)

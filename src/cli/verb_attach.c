@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/size.h"
 #include "cli/attachable.h"
 #include "cli/attaching.h"
 #include "cli/cli.h"
@@ -50,7 +51,7 @@ static const char detach_help[] = "Usage: heapwise detach [OPTION]... PID\n"
 static bool take_size(void *at, const char *value, const struct hw_option *option)
 {
     struct hw_running *command = at;
-    return (hw_parse_size(value, &command->sample_bytes) && command->sample_bytes) ||
+    return (hw_size_read(value, &command->sample_bytes) && command->sample_bytes) ||
            hw_option_needs(option, value, "a number of bytes (512K)");
 }
 

@@ -1,4 +1,5 @@
 /* verb_check.c - heapwise check: does a profile keep to limits, for continuous integration. */
+#include "base/size.h"
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -51,14 +52,10 @@ static const struct {
     bool growth;   /* of the whole run */
     bool pinned;   /* by live blocks; ID gives the unit */
 } measures[] = {
-    {"max-peak", HW_MEASURE_PEAK, .baseline = true},
-    {"max-leaked", HW_MEASURE_LEAKED, .baseline = true},
-    {"max-lost", HW_MEASURE_LOST, .baseline = false},
-    {"max-bytes", HW_MEASURE_BYTES, .baseline = true},
-    {"max-allocations", HW_MEASURE_COUNT, .baseline = true},
-    {"max-temporary", HW_MEASURE_TEMPORARY, .baseline = false},
-    {"max-growth", HW_MEASURE_LEAKED, .growth = true},
-    {"max-pinned", HW_MEASURE_LEAKED, .pinned = true},
+    {"max-peak", HW_MEASURE_PEAK, .baseline = true},         {"max-leaked", HW_MEASURE_LEAKED, .baseline = true},
+    {"max-lost", HW_MEASURE_LOST, .baseline = false},        {"max-bytes", HW_MEASURE_BYTES, .baseline = true},
+    {"max-allocations", HW_MEASURE_COUNT, .baseline = true}, {"max-temporary", HW_MEASURE_TEMPORARY, .baseline = false},
+    {"max-growth", HW_MEASURE_LEAKED, .growth = true},       {"max-pinned", HW_MEASURE_LEAKED, .pinned = true},
 };
 
 #define MEASURE_COUNT (sizeof measures / sizeof *measures)
@@ -80,7 +77,7 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
 {
     struct command *command = closure;
     uint64_t limit;
-    if (!hw_parse_size(value, &limit))
+    if (!hw_size_read(value, &limit))
         return hw_option_needs(option, value, "a whole number, optionally with K, M or G");
     size_t measure = 0, at = 0;
     while (strcmp(measures[measure].name, option->name))
@@ -89,10 +86,8 @@ static bool take_limit(void *closure, const char *value, const struct hw_option 
         at++;
     command->check_count += at == command->check_count;
     command->max_growth |= measures[measure].growth;
-    command->checks[at] = (struct hw_check){.name = measures[measure].name,
-                                            .id = measures[measure].id,
-                                            .pinned = measures[measure].pinned,
-                                            .limit = limit};
+    command->checks[at] = (struct hw_check){
+        .name = measures[measure].name, .id = measures[measure].id, .pinned = measures[measure].pinned, .limit = limit};
     return true;
 }
 

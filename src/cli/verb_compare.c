@@ -60,7 +60,8 @@ static const char help[] = "Usage: heapwise compare [OPTION...] -- A [ARGUMENT..
                            "      --show-output     show on stderr what the commands print: their errors,\n"
                            "                        and with --discard-output all\n"
                            "      --json            one object for a program to read (see docs/json.md)\n"
-                           "  -q, --quiet           print only problems, and B's failure or worsening\n"
+                           "  -q, --quiet           print only problems, and B's failure, worsening or other\n"
+                           "                        output\n"
                            "  -h, --help            this text\n"
                            "\n"
                            "B is worse if it fails where A does not, or if the whole 95 % interval of the\n"
@@ -113,7 +114,9 @@ static bool split(struct command *command, char **words)
         return true;
     hw_say("compare: which command is %s? heapwise compare -- A ARGUMENT... -- B ARGUMENT...; for two profiles "
            "use heapwise diff OLD NEW",
-           !*words ? "A" : two ? "B" : "B, behind a second --");
+           !*words ? "A"
+           : two   ? "B"
+                   : "B, behind a second --");
     return false;
 }
 
@@ -222,7 +225,8 @@ static bool warm_up(struct command *command, struct hw_error *error)
         struct hw_trial *first = &command->ab.side[side].first;
         if (!run_side(command, side, first, error))
             return false;
-        if (side == HW_SIDE_A && (first->cost.timed_out || first->cost.exit_kind == HW_EXIT_SIGNAL)) {
+        if (side == HW_SIDE_A &&
+            (first->cost.timed_out || first->cost.printed_too_much || first->cost.exit_kind == HW_EXIT_SIGNAL)) {
             char end[128];
             hw_error_set(error, "A cannot be measured: %s", hw_run_describe_end(&first->cost, end, sizeof end));
             return false;
@@ -282,6 +286,8 @@ static bool prepare_side(struct command *command, int side, struct hw_error *err
         return true;
     if (!hw_configuration_read(configuration, &command->settings, one->config, error))
         return false;
+    if (!hw_configuration_reaches(configuration, error))
+        return false;
     static struct hw_target target;
     if (configuration->library[0]) {
         if (hw_target_resolve(one->command[0], &target, error) != 0)
@@ -308,7 +314,7 @@ static bool prepare(struct command *command, struct hw_error *error)
             return false;
     if (getrandom(&command->random, sizeof command->random, GRND_NONBLOCK) != (ssize_t)sizeof command->random)
         command->random = (uint64_t)getpid() ^ (uint64_t)time(NULL) << 32;
-    const bool fine = hw_input_take(&command->input, error);
+    const bool fine = hw_input_take(&command->input, hw_say_input_waits, error);
     command->ab.input_replaced = command->input.terminal;
     return fine;
 }
@@ -321,6 +327,8 @@ static bool print_result(const struct command *command, struct hw_error *error)
     }
     if (!command->quiet || hw_ab_worse(&command->ab))
         hw_ab_print(&command->ab);
+    else
+        hw_ab_print_output(&command->ab);
     return true;
 }
 

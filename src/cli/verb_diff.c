@@ -1,4 +1,5 @@
 /* verb_diff.c - heapwise diff: what changed from one profile to another. */
+#include "base/size.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ static bool parse_amount(struct hw_diff_limit *limit)
                limit->amount < 1e9;
     }
     uint64_t amount;
-    if (!hw_parse_size(limit->text, &amount))
+    if (!hw_size_read(limit->text, &amount))
         return false;
     limit->amount = (double)amount;
     return true;

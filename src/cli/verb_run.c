@@ -59,6 +59,8 @@ static bool is_usable(const struct hw_configuration *configuration, struct hw_er
     const char *library = configuration->library;
     if (!*library && !configuration->count)
         return true;
+    if (!hw_configuration_reaches(configuration, error))
+        return false;
     if (!hw_facts_where(&libc, NULL, error) || !hw_facts_where(&facts, library, error))
         return false;
     if (*library && strcmp(facts.path, libc.path) == 0 && strcmp(library, "libc.so.6") != 0) {
@@ -112,7 +114,7 @@ static int become(const struct hw_configuration *configuration, const struct hw_
         return HW_VERB_CANNOT_START;
     }
     if (!hw_configuration_enter(configuration)) {
-        hw_say("run: the kernel does not take kernel-thp: %s", strerror(errno));
+        hw_say("run: the kernel refuses a setting (kernel-thp, processors, numa): %s", strerror(errno));
         hw_configuration_strings_free(environment);
         return HW_VERB_CANNOT_START;
     }

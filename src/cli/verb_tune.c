@@ -2,6 +2,7 @@
  *
  * One plain run and one profiled run; from these the configurations that are worth a trial; their race (tuning/race.h);
  * the winner as a file for heapwise run. */
+#include "base/size.h"
 #include "cli/tune.h"
 
 #include <errno.h>
@@ -27,9 +28,9 @@
 #define SECONDS_MORE   5.0 /* so many seconds more, is ended */
 
 struct command {
-    bool json, show, quiet, discard, no_profile;
+    bool json, show, quiet, discard, no_profile, numa;
     uint64_t max_rss, timeout_s;
-    const char *check, *resume, *settings_folder, *only;
+    const char *check, *resume, *settings_folder, *only, *pin;
     struct hw_added added;
     struct hw_server server; /* its load is NULL: the program ends by itself */
     char problem[HW_RACE_PROBLEM];
@@ -69,6 +70,8 @@ static const char help[] = "Usage: heapwise tune [OPTION...] [--] PROGRAM [ARGUM
                            "      --allocator=NAME=PATH  also try this allocator, a library to preload\n"
                            "      --only=NAME            try this allocator and the program's own, no others\n"
                            "      --settings=DIR         also try the settings of DIR/*.conf\n"
+                           "      --pin=LIST             also try these processors alone, such as 0-3 or 0,2\n"
+                           "      --numa                 also try pages spread over all memory nodes\n"
                            "      --no-profile           try all settings, without a profiled run\n"
                            "      --load=CMD             PROGRAM is a server: start it for each run, run the\n"
                            "                             shell command CMD against it, and stop it\n"
@@ -109,7 +112,7 @@ static bool take_budget(void *at, const char *value, const struct hw_option *opt
 
 static bool take_size(void *at, const char *value, const struct hw_option *option)
 {
-    return (hw_parse_size(value, at) && *(uint64_t *)at > 0) ||
+    return (hw_size_read(value, at) && *(uint64_t *)at > 0) ||
            hw_option_needs(option, value, "a size such as 512M or 2G");
 }
 
@@ -123,6 +126,8 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_KEPT("allocator", 0, hw_take_allocator, struct hw_added, struct command, added),
     HW_OPTION_TEXT("only", 0, struct command, only),
     HW_OPTION_TEXT("settings", 0, struct command, settings_folder),
+    HW_OPTION_KEPT("pin", 0, hw_tune_take_processors, const char *, struct command, pin),
+    HW_OPTION_FLAG("numa", 0, struct command, numa),
     HW_OPTION_FLAG("no-profile", 0, struct command, no_profile),
     HW_OPTION_TEXT("load", 0, struct command, server.load),
     HW_OPTION_TEXT("ready", 0, struct command, server.ready),
@@ -259,7 +264,8 @@ static bool run_plain(struct command *command, struct hw_trial *trial, struct hw
             hw_error_set(error, "the server as it is cannot be measured: %s", command->problem);
             return false;
         }
-        if (!command->server.load && (trial->cost.timed_out || trial->cost.exit_kind == HW_EXIT_SIGNAL)) {
+        if (!command->server.load &&
+            (trial->cost.timed_out || trial->cost.printed_too_much || trial->cost.exit_kind == HW_EXIT_SIGNAL)) {
             hw_error_set(error, "the program as it is cannot be measured: %s",
                          hw_run_describe_end(&trial->cost, end, sizeof end));
             return false;
@@ -416,6 +422,8 @@ static bool choose_candidates(struct command *command, struct hw_error *error)
         hw_profile_free(profile);
         return false;
     }
+    hw_tune_request(&command->settings, "processors", command->pin);
+    hw_tune_request(&command->settings, "numa", command->numa ? "interleave" : NULL);
     hw_known_facts_of_run(&facts, profile, &command->plain.cost);
     const bool fine = hw_candidates_make(&tuned->plan.candidates, &command->settings, &command->allocators, present,
                                          preload, &facts, error);
@@ -464,7 +472,7 @@ static bool prepare(struct command *command, struct hw_error *error)
         if (!hw_allocators_find(&command->allocators, command->added.names, error))
             return false;
     }
-    const bool fine = hw_input_take(&command->input, error);
+    const bool fine = hw_input_take(&command->input, hw_say_input_waits, error);
     command->tuned.input_replaced = command->input.terminal;
     return fine;
 }

@@ -94,7 +94,7 @@ static bool add_settings(struct hw_candidates *candidates, const struct hw_setti
     const struct hw_setting *found[SETTINGS_MOST];
     const size_t count = hw_settings_of(settings, of, version, found, SETTINGS_MOST);
     for (size_t i = 0; i < count; i++)
-        if (!add_setting(candidates, base, found[i], facts, error))
+        if (!found[i]->on_request && !add_setting(candidates, base, found[i], facts, error))
             return false;
     return true;
 }

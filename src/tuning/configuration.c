@@ -3,14 +3,19 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/mempolicy.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "allocators/installed.h"
+#include "base/size.h"
 #include "tuning/key_values.h"
 
-#define PRELOAD "LD_PRELOAD"
+#define PRELOAD    "LD_PRELOAD"
+#define NODES_MOST 1024 /* the kernel has no more */
 
 void hw_configuration_init(struct hw_configuration *configuration, const char *allocator, const char *settings_of,
                            const char *library)
@@ -35,45 +40,70 @@ static bool is_number(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Decimal digits or 0x and hexadecimal ones, at the begin of TEXT; END: behind them. */
-static bool number_in(const char *text, uint64_t *number, char **end)
-{
-    errno = 0;
-    *number = strtoull(text, end, strncmp(text, "0x", 2) ? 10 : 16);
-    return *text >= '0' && *text <= '9' && !errno;
-}
-
-/* VALUE as the allocator reads it: glibc takes 128K as 128, so units (powers of 1024) become bytes here, of settings
- * whose candidates are numbers. False: VALUE is not a number, and tunables have no other values. */
+/* VALUE as the allocator reads it: glibc takes 128K as 128, so sizes become bytes here, of settings whose candidates
+ * are numbers. False: VALUE is not a number, and tunables have no other values. */
 static bool in_plain_numbers(const struct hw_setting *setting, const char *value, char *out, size_t size)
 {
-    static const char units[] = "KMG";
     bool numbers = true;
     uint64_t number;
     char *end;
     snprintf(out, size, "%s", value);
     for (size_t i = 0; i < setting->value_count; i++)
         numbers &= is_number(setting->values[i]);
-    const bool fine = number_in(value + (*value == '-'), &number, &end);
-    const char *unit = numbers && fine && *end ? strchr(units, *end) : NULL;
-    if (unit && !end[1] && *value != '-') {
-        const unsigned shift = 10 * (unsigned)(unit - units + 1);
-        snprintf(out, size, "%" PRIu64, number << shift);
-        return number <= UINT64_MAX >> 1 >> shift;
+    if (numbers && hw_size_read(value, &number)) {
+        snprintf(out, size, "%" PRIu64, number);
+        return number <= INT64_MAX;
     }
-    return setting->way != HW_SETTING_TUNABLE || (fine && !*end);
+    if (setting->way != HW_SETTING_TUNABLE)
+        return true;
+    errno = 0;
+    value += *value == '-';
+    strtoull(value, &end, strncmp(value, "0x", 2) ? 10 : 16);
+    return *value >= '0' && *value <= '9' && !*end && !errno;
+}
+
+bool hw_processors_read(const char *text, cpu_set_t *processors)
+{
+    CPU_ZERO(processors);
+    for (bool more = true; more; text++) {
+        char *end;
+        if (*text < '0' || *text > '9')
+            return false;
+        const unsigned long first = strtoul(text, &end, 10);
+        unsigned long last = first;
+        if (*end == '-') {
+            if (end[1] < '0' || end[1] > '9')
+                return false;
+            last = strtoul(end + 1, &end, 10);
+        }
+        if (last < first || last >= CPU_SETSIZE || (*end && *end != ','))
+            return false;
+        for (unsigned long i = first; i <= last; i++)
+            CPU_SET(i, processors);
+        more = *end == ',';
+        text = end;
+    }
+    return true;
 }
 
 bool hw_configuration_set(struct hw_configuration *configuration, const struct hw_setting *setting, const char *given,
                           struct hw_error *error)
 {
     char value[HW_SETTING_TEXT];
-    if (!is_value(given)) {
+    if (setting->way == HW_SETTING_AFFINITY && !hw_processors_read(given, &(cpu_set_t){{0}})) {
+        hw_error_set(error, "%s: \"%s\" is not a list of processors (such as 0-3 or 0,2)", setting->name, given);
+        return false;
+    }
+    if (setting->way != HW_SETTING_AFFINITY && !is_value(given)) {
         hw_error_set(error, "%s: \"%s\" is not a value (letters, digits and _ . - + /)", setting->name, given);
         return false;
     }
     if (!in_plain_numbers(setting, given, value, sizeof value)) {
         hw_error_set(error, "%s: \"%s\" is not a number (such as 131072, 128K or 4M)", setting->name, given);
+        return false;
+    }
+    if (setting->way == HW_SETTING_MEMPOLICY && strcmp(value, "interleave") != 0) {
+        hw_error_set(error, "%s: the only value is interleave", setting->name);
         return false;
     }
     if (setting->way == HW_SETTING_PRCTL && strcmp(value, "off") != 0) {
@@ -117,7 +147,7 @@ bool hw_configuration_equal(const struct hw_configuration *a, const struct hw_co
 struct reading {
     struct hw_configuration *configuration;
     const struct hw_settings *settings;
-    bool has_allocator, has_library, heads_only;
+    bool has_allocator, has_library, has_settings, heads_only;
     struct hw_error error; /* where what is wrong is not a static text */
 };
 
@@ -158,10 +188,15 @@ static const char *take_line(void *context, const struct hw_key_value *line)
     if (is_library || strcmp(line->key, "allocator") == 0 || strcmp(line->key, "settings") == 0) {
         if (!reading->heads_only)
             return NULL;
+        bool *given = is_library          ? &reading->has_library
+                      : *line->key == 's' ? &reading->has_settings
+                                          : &reading->has_allocator;
+        if (*given)
+            return "this key has a value already";
+        *given = true;
         if (is_library) {
             if (strpbrk(line->value, " \t:;$\"'\\"))
                 return "LD_PRELOAD cannot express this name (blanks, quotes, ':', ';', '$')";
-            reading->has_library = true;
             return (size_t)snprintf(configuration->library, sizeof configuration->library, "%s", line->value) <
                            sizeof configuration->library
                        ? NULL
@@ -169,7 +204,6 @@ static const char *take_line(void *context, const struct hw_key_value *line)
         }
         if (*line->key == 's')
             return take_name(line->value, configuration->settings, sizeof configuration->settings);
-        reading->has_allocator = true;
         return take_name(line->value, configuration->allocator, sizeof configuration->allocator);
     }
     if (reading->heads_only)
@@ -372,10 +406,46 @@ void hw_configuration_strings_free(char **strings)
     free(strings);
 }
 
+bool hw_configuration_reaches(const struct hw_configuration *configuration, struct hw_error *error)
+{
+    const char *preload = getenv(PRELOAD);
+    struct hw_facts facts, libc;
+    struct hw_error ignored;
+    if (configuration->library[0] || strcmp(configuration->allocator, HW_CONFIGURATION_OWN) == 0 || !preload ||
+        !*preload || !hw_facts_where(&libc, NULL, &ignored) || !hw_facts_where(&facts, preload, &ignored) ||
+        strcmp(facts.path, libc.path) == 0)
+        return true;
+    hw_error_set(error, "LD_PRELOAD=%.200s replaces the malloc of %s: unset it, or write library = libc.so.6", preload,
+                 configuration->allocator);
+    return false;
+}
+
+/* Over the memory nodes that this process may use. */
+static bool interleave(void)
+{
+    unsigned long allowed[NODES_MOST / (8 * sizeof(unsigned long))] = {0};
+    return syscall(SYS_get_mempolicy, NULL, allowed, (unsigned long)NODES_MOST, NULL, MPOL_F_MEMS_ALLOWED) == 0 &&
+           syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, allowed, (unsigned long)NODES_MOST) == 0;
+}
+
 bool hw_configuration_enter(const struct hw_configuration *configuration)
 {
-    for (size_t i = 0; i < configuration->count; i++)
-        if (configuration->of[i].setting->way == HW_SETTING_PRCTL && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0)
-            return false;
-    return true;
+    cpu_set_t processors;
+    bool fine = true;
+    for (size_t i = 0; fine && i < configuration->count; i++)
+        switch (configuration->of[i].setting->way) {
+        case HW_SETTING_PRCTL:
+            fine = prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
+            break;
+        case HW_SETTING_AFFINITY:
+            fine = hw_processors_read(configuration->of[i].value, &processors) &&
+                   sched_setaffinity(0, sizeof processors, &processors) == 0;
+            break;
+        case HW_SETTING_MEMPOLICY:
+            fine = interleave();
+            break;
+        default:
+            break;
+        }
+    return fine;
 }

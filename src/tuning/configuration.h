@@ -11,6 +11,7 @@
 #define HW_TUNING_CONFIGURATION_H
 
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,6 +37,9 @@ struct hw_configuration {
  * its facts); NULL: ALLOCATOR's. */
 void hw_configuration_init(struct hw_configuration *configuration, const char *allocator, const char *settings_of,
                            const char *library);
+
+/* "0-3,6". False: it is something else. Async-signal-safe. */
+bool hw_processors_read(const char *text, cpu_set_t *processors);
 
 /* Sets SETTING to VALUE, also if it or another one with the same target had a value. 128K, 4M and 1G become bytes where
  * candidates are numbers. False with ERROR when the value cannot be written into an environment, is not the number that
@@ -68,6 +72,10 @@ char **hw_configuration_variables(const struct hw_configuration *configuration);
 char **hw_configuration_environment(const struct hw_configuration *configuration, char *const *base);
 /* Of both; may be NULL. */
 void hw_configuration_strings_free(char **strings);
+
+/* Whether the environment leaves the program the allocator that CONFIGURATION has settings for, where none is
+ * preloaded. False with ERROR: LD_PRELOAD has another one. */
+bool hw_configuration_reaches(const struct hw_configuration *configuration, struct hw_error *error);
 
 /* What is not in the environment: the kernel's settings of the calling process, which keeps them over execve. To be
  * called in the child. Async-signal-safe. False with errno. */

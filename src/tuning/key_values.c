@@ -68,7 +68,7 @@ bool hw_key_values_each(const char *text, const char *source,
                         const char *(*take)(void *context, const struct hw_key_value *line), void *context,
                         struct hw_error *error)
 {
-    char *copy = strdup(text), *rest = copy;
+    char *copy = strdup(text + (strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0)), *rest = copy; /* a byte order mark */
     struct hw_key_value is = {.section = ""};
     const char *wrong = copy ? NULL : "not enough memory";
     unsigned number = 0;

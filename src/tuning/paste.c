@@ -14,12 +14,32 @@ const char *const hw_paste_names[HW_PASTE_FORMS] = {
     [HW_PASTE_CMAKE] = "cmake",
 };
 
-static bool has(const struct hw_configuration *configuration, enum hw_setting_way way)
+/* The value of the setting that goes the way WAY; NULL: there is none. */
+static const char *value_by(const struct hw_configuration *configuration, enum hw_setting_way way)
 {
     for (size_t i = 0; i < configuration->count; i++)
         if (configuration->of[i].setting->way == way)
-            return true;
-    return false;
+            return configuration->of[i].value;
+    return NULL;
+}
+
+/* The kernel's settings, which are not in the environment. */
+static void kernel(FILE *out, const struct hw_configuration *configuration, enum hw_paste_form form)
+{
+    const char *processors = value_by(configuration, HW_SETTING_AFFINITY);
+    if (value_by(configuration, HW_SETTING_PRCTL))
+        fputs("# kernel-thp is not in the environment: start the program by heapwise run, or let it call\n"
+              "# prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) first.\n",
+              out);
+    if (processors && form == HW_PASTE_SYSTEMD)
+        fprintf(out, "CPUAffinity=%s\n", processors);
+    else if (processors)
+        fprintf(out, form == HW_PASTE_DOCKER ? "# docker run --cpuset-cpus=%s IMAGE\n" : "# taskset -c %s PROGRAM\n",
+                processors);
+    if (value_by(configuration, HW_SETTING_MEMPOLICY))
+        fputs(form == HW_PASTE_SYSTEMD ? "NUMAPolicy=interleave\nNUMAMask=all\n"
+                                       : "# numactl --interleave=all PROGRAM\n",
+              out);
 }
 
 /* The library can be joined with one that is preloaded already; lists of settings, too. */
@@ -92,7 +112,9 @@ char *hw_paste(const struct hw_configuration *configuration, enum hw_paste_form 
     const char *package = configuration->library[0] ? hw_allocator_package(configuration->library) : NULL;
     if (package)
         fprintf(out, "# The library is in Debian's package %s.\n", package);
-    if (!variables[0] && form != HW_PASTE_CMAKE)
+    const bool unit = form == HW_PASTE_SYSTEMD &&
+                      (value_by(configuration, HW_SETTING_AFFINITY) || value_by(configuration, HW_SETTING_MEMPOLICY));
+    if (!variables[0] && form != HW_PASTE_CMAKE && !unit)
         fputs("# Nothing has to be set in the environment.\n", out);
     else if (form == HW_PASTE_SHELL)
         shell(out, variables);
@@ -102,10 +124,9 @@ char *hw_paste(const struct hw_configuration *configuration, enum hw_paste_form 
         docker(out, variables);
     else
         cmake(out, variables, configuration);
-    if (has(configuration, HW_SETTING_PRCTL))
-        fputs("# kernel-thp is not in the environment: start the program by heapwise run, or let it call\n"
-              "# prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) first.\n",
-              out);
+    if (form == HW_PASTE_DOCKER && strchr(configuration->library, '/'))
+        fprintf(out, "# The image needs this file: COPY %s %s\n", configuration->library, configuration->library);
+    kernel(out, configuration, form);
     if (variables[0] && form != HW_PASTE_CMAKE)
         fputs("# Programs with more rights than their user (set-user-ID, file capabilities) ignore such variables.\n",
               out);

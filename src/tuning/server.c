@@ -20,10 +20,11 @@
 #include "allocators/helper.h"
 #include "allocators/resident.h"
 
-#define READY_SECONDS 60
-#define GRACE_SECONDS 10          /* between the signal that stops a server and SIGKILL */
-#define PORT_SECONDS  5           /* in which the port of the run before becomes free */
-#define OUTPUT_MOST   (16u << 20) /* bytes of the load generator's output that are read */
+#define READY_SECONDS    60
+#define GRACE_SECONDS    10 /* between the signal that stops a server and SIGKILL */
+#define PORT_SECONDS     5  /* in which the port of the run before becomes free */
+#define LOAD_OUTPUT_MOST (1ull << 30)
+#define OUTPUT_MOST      (16u << 20) /* bytes of the load generator's output that are read */
 
 /* ---- the server ---- */
 
@@ -152,6 +153,7 @@ static bool run_shell(const struct hw_run_request *server, const struct serving 
                                            .arguments = arguments,
                                            .input = server->input,
                                            .output = output,
+                                           .output_most = output ? LOAD_OUTPUT_MOST : 0,
                                            .show = server->show,
                                            .seconds_most = seconds,
                                            .abandon = has_ended,
@@ -303,7 +305,8 @@ bool hw_server_trial(const struct hw_run_request *server, const struct hw_server
     }
     if (!failed && !*problem)
         judge_end(how, &served.cost, early, ready, problem, size);
-    if (ready && !failed && !*problem && (load.timed_out || load.exit_kind == HW_EXIT_SIGNAL || load.exit_value != 0))
+    if (ready && !failed && !*problem &&
+        (load.timed_out || load.printed_too_much || load.exit_kind == HW_EXIT_SIGNAL || load.exit_value != 0))
         snprintf(problem, size, "the load generator failed: %s", hw_run_describe_end(&load, end, sizeof end));
     if (ready && !failed)
         take_numbers(how, output, server->show, trial, problem, size);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include "allocators/installed.h"
 #include "base/growing.h"
 #include "base/preload.h"
+#include "base/size.h"
 #include "tuning/key_values.h"
 
 #define SUFFIX ".conf"
@@ -31,23 +33,23 @@ static const char *take_text(const char *text, char *target, size_t size)
 static const char *take_way(const char *text, struct hw_setting *setting)
 {
     static const char *const ways[] = {
-        [HW_SETTING_ENV] = "env ",
-        [HW_SETTING_TUNABLE] = "tunable ",
-        [HW_SETTING_CONF] = "conf ",
-        [HW_SETTING_PRCTL] = "prctl ",
+        [HW_SETTING_ENV] = "env ",     [HW_SETTING_TUNABLE] = "tunable ",   [HW_SETTING_CONF] = "conf ",
+        [HW_SETTING_PRCTL] = "prctl ", [HW_SETTING_AFFINITY] = "affinity ", [HW_SETTING_MEMPOLICY] = "mempolicy ",
     };
+    static const char *const kernel[] = {"thp-disable", "processors", "pages"};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strncmp(text, ways[i], strlen(ways[i])) != 0)
             continue;
         text += strlen(ways[i]);
         setting->way = (enum hw_setting_way)i;
-        if (i == HW_SETTING_PRCTL && strcmp(text, "thp-disable") != 0)
-            return "the only prctl is thp-disable";
+        if (i >= HW_SETTING_PRCTL && strcmp(text, kernel[i - HW_SETTING_PRCTL]) != 0)
+            return "the kernel's are: prctl thp-disable, affinity processors, mempolicy pages";
         if (strpbrk(text, " =:,"))
             return "a target is one word without '=', ':' and ','";
         return take_text(text, setting->target, sizeof setting->target);
     }
-    return "set is one of: env NAME, tunable NAME, conf NAME, prctl thp-disable";
+    return "set is one of: env NAME, tunable NAME, conf NAME; for the kernel prctl thp-disable, affinity processors, "
+           "mempolicy pages";
 }
 
 static const char *take_values(const char *text, struct hw_setting *setting)
@@ -65,17 +67,16 @@ static const char *take_values(const char *text, struct hw_setting *setting)
     return setting->value_count ? NULL : "the value is empty";
 }
 
-/* "128K" */
+/* "128K", "0.1" */
 static bool take_number(const char *text, double *value)
 {
+    uint64_t size;
     char *end;
-    *value = strtod(text, &end);
-    const char *const units = "KMG";
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    if (unit) {
-        *value *= (double)(1ull << (10 * (unit - units + 1)));
-        end++;
+    if (hw_size_read(text, &size)) {
+        *value = (double)size;
+        return true;
     }
+    *value = strtod(text, &end);
     return end != text && !*end && isfinite(*value);
 }
 
@@ -146,8 +147,8 @@ static const char *unfinished(const struct reading *reading)
     const struct hw_setting *setting = &reading->settings->of[reading->now];
     if (!setting->target[0])
         return "the setting before has no line set = …";
-    if (setting->way == HW_SETTING_PRCTL && strcmp(setting->allocator, HW_SETTINGS_KERNEL) != 0)
-        return "only settings of the kernel are set by prctl";
+    if (setting->way >= HW_SETTING_PRCTL && strcmp(setting->allocator, HW_SETTINGS_KERNEL) != 0)
+        return "only settings of the kernel are set by prctl, affinity and mempolicy";
     return setting->value_count ? NULL : "the setting before has no line values = …";
 }
 
@@ -173,9 +174,13 @@ static const char *take_line(void *context, const struct hw_key_value *line)
         return take_text(line->value, setting->before, sizeof setting->before);
     if (strcmp(line->key, "does") == 0)
         return take_text(line->value, setting->does, sizeof setting->does);
+    if (strcmp(line->key, "request") == 0) {
+        setting->on_request = true;
+        return strcmp(line->value, "yes") == 0 ? NULL : "request is yes, or missing";
+    }
     if (strcmp(line->key, "otherwise") == 0)
         return take_text(line->value, setting->otherwise, sizeof setting->otherwise);
-    return "unknown key (known: set, values, since, before, does, when, otherwise)";
+    return "unknown key (known: set, values, since, before, does, when, otherwise, request)";
 }
 
 static bool read_file(struct hw_settings *settings, const char *folder, const char *name, struct hw_error *error)
@@ -359,6 +364,10 @@ static double number_in(const char *path, const char *before)
 void hw_known_facts_of_machine(struct hw_known_facts *facts)
 {
     hw_known_fact_set(facts, "processors", (double)sysconf(_SC_NPROCESSORS_ONLN));
+    glob_t nodes = {0};
+    const bool known = glob("/sys/devices/system/node/node[0-9]*", GLOB_NOSORT, NULL, &nodes) == 0;
+    hw_known_fact_set(facts, "numa-nodes", known ? (double)nodes.gl_pathc : 1);
+    globfree(&nodes);
     const int huge_pages = hw_kernel_huge_pages();
     hw_known_fact_set(facts, "kernel-thp", huge_pages < 0 ? NAN : huge_pages);
     hw_known_fact_set(facts, "huge-pages-free", number_in("/proc/meminfo", "HugePages_Free:"));

@@ -19,7 +19,10 @@ enum hw_setting_way {
     HW_SETTING_ENV,     /* TARGET=value */
     HW_SETTING_TUNABLE, /* one of GLIBC_TUNABLES: TARGET=value, joined by ':' */
     HW_SETTING_CONF,    /* one of MALLOC_CONF: TARGET:value, joined by ',' */
-    HW_SETTING_PRCTL,   /* prctl(PR_SET_THP_DISABLE) before the program is executed; the value is "off" */
+    /* These before the program is executed: */
+    HW_SETTING_PRCTL,     /* prctl(PR_SET_THP_DISABLE); the value is "off" */
+    HW_SETTING_AFFINITY,  /* sched_setaffinity; the value is a list of processors */
+    HW_SETTING_MEMPOLICY, /* set_mempolicy; the value is "interleave" */
 };
 
 /* Known facts by name, as conditions compare them: those of docs/settings.md. */
@@ -47,6 +50,7 @@ struct hw_setting {
     char target[HW_SETTING_TEXT];                    /* "glibc.malloc.arena_max", "narenas", "MIMALLOC_PURGE_DELAY" */
     char values[HW_SETTING_VALUES][HW_SETTING_TEXT]; /* worth a try; a configuration may have others */
     size_t value_count;
+    bool on_request;            /* not tried unless it was asked for */
     char since[16], before[16]; /* versions that have it: since <= version < before; "": no limit */
     char does[256];             /* one sentence */
     struct hw_setting_condition when[HW_SETTING_CONDITIONS]; /* it may help only if all hold */
@@ -84,7 +88,7 @@ bool hw_setting_may_help(const struct hw_setting *setting, const struct hw_known
 /* Adds a fact, or replaces it. NAME stays the caller's. */
 void hw_known_fact_set(struct hw_known_facts *facts, const char *name, double value);
 double hw_known_fact(const struct hw_known_facts *facts, const char *name); /* NAN: not known */
-/* Adds those of this machine: processors, kernel-thp (0 never, 1 madvise, 2 always), huge-pages-free. */
+/* Adds those of this machine: processors, numa-nodes, kernel-thp (0 never, 1 madvise, 2 always), huge-pages-free. */
 void hw_known_facts_of_machine(struct hw_known_facts *facts);
 
 /* Compares versions number by number: "2.9" < "2.10". Below 0, 0, above 0. */

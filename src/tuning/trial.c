@@ -8,7 +8,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define CHECK_SECONDS_MOST 600
+#define OUTPUT_MOST        (1ull << 30)
+#define CHECK_SECONDS_MOST 600 /* where the run has no limit */
 
 /* Hashes FILE from its beginning. False with ERROR. */
 static bool hash_output(int file, struct hw_trial *trial, struct hw_error *error)
@@ -46,12 +47,14 @@ static bool run_check(const struct hw_trial_program *program, int output, struct
                                            .arguments = arguments,
                                            .input = &input,
                                            .show = program->run.show,
-                                           .seconds_most = CHECK_SECONDS_MOST,
+                                           .seconds_most = program->run.seconds_most > 0 ? program->run.seconds_most
+                                                                                         : CHECK_SECONDS_MOST,
                                            .mask = program->run.mask};
     struct hw_run_cost cost;
     if (!hw_run_measure(&request, &cost, error))
         return false;
     trial->checked = true;
+    trial->check_s = cost.timed_out ? cost.wall_s : 0;
     trial->check_code = cost.exit_kind == HW_EXIT_SIGNAL ? 128 + cost.exit_value : cost.exit_value;
     trial->cost.interrupted = trial->cost.interrupted ? trial->cost.interrupted : cost.interrupted;
     return true;
@@ -70,6 +73,7 @@ bool hw_trial_run(const struct hw_trial_program *program, struct hw_trial *trial
         return false;
     }
     request.output = output;
+    request.output_most = OUTPUT_MOST;
     bool fine = hw_run_measure(&request, &trial->cost, error) && hash_output(output, trial, error);
     if (fine && program->check && !trial->cost.timed_out && !trial->cost.interrupted)
         fine = run_check(program, output, trial, error);
@@ -84,6 +88,8 @@ bool hw_trial_problem(const struct hw_trial *trial, const struct hw_trial *expec
     if (!hw_run_same_end(&trial->cost, &expected->cost))
         snprintf(problem, size, "%s (%s: %s)", hw_run_describe_end(&trial->cost, end, sizeof end), name,
                  hw_run_describe_end(&expected->cost, usual, sizeof usual));
+    else if (trial->checked && trial->check_s > 0)
+        snprintf(problem, size, "the check of its output was ended after %.1f s", trial->check_s);
     else if (trial->checked && trial->check_code != 0)
         snprintf(problem, size, "the check of its output exited with code %d", trial->check_code);
     else if (same_output &&

@@ -14,6 +14,7 @@ struct hw_trial {
     struct hw_run_cost cost;
     uint64_t output_hash, output_bytes; /* of its standard output, where that was kept */
     bool checked;
+    double check_s; /* after which it was ended; 0: it ended by itself */
     int check_code; /* exit code of the check; 128 + n when signal n ended it */
 };
 

@@ -82,6 +82,11 @@ static void test_output(void **state)
     assert_exit(&result, 0, "other output");
     assert_contains(result.out, "A and B print different output (4 B, 6 B)");
     run_result_free(&result);
+    const char *const quiet[] = {VERB, "-q", "--", "echo", "one", "--", "echo", "three", NULL};
+    result = heapwise(quiet, NULL);
+    assert_exit(&result, 0, "other output, quiet");
+    assert_string_equal(result.out, "A and B print different output (4 B, 6 B).\n");
+    run_result_free(&result);
     const char *const unsteady[] = {VERB, "--", "sh", "-c", "echo $$", "--", "echo", "same", NULL};
     result = heapwise(unsteady, NULL);
     assert_exit(&result, 0, "unsteady output");
@@ -156,6 +161,11 @@ static void test_failures(void **state)
                   "A and B both exited with code 1");
     check_failing((const char *const[]){VERB, "--timeout=1", "--", "true", "--", "sleep", "60", NULL}, 1,
                   "B fails: it was ended after ");
+    check_failing((const char *const[]){VERB, "--timeout=1", "--check=grep -q one || sleep 60", "--", "echo", "one",
+                                        "--", "echo", "two", NULL},
+                  1, "B fails: the check of its output was ended after ");
+    check_failing((const char *const[]){VERB, "--", "true", "--", "head", "-c", "1200000000", "/dev/zero", NULL}, 1,
+                  "B fails: it was ended, as it printed more than 1 GiB");
     check_failing((const char *const[]){VERB, "--check=grep -q one", "--", "echo", "one", "--", "echo", "two", NULL}, 1,
                   "B fails: the check of its output exited with code 1");
     check_failing((const char *const[]){VERB, "--check=grep -q one", "--", "echo", "two", "--", "echo", "one", NULL}, 2,

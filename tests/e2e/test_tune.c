@@ -96,6 +96,37 @@ static void test_check(void **state)
     json_decref(object);
 }
 
+/* Two settings that each save memory: their combination saves more, and is reported. */
+static void test_combination(void **state)
+{
+    need_plain_tools();
+    write_fake_settings("two", "[extra]\nset = env FAKE_EXTRA\nvalues = 0\ndoes = Maps no memory.\n");
+    static const char *environment[] = {NULL, "LD_PRELOAD", "FAKE_EXTRA=24", NULL};
+    environment[0] = fake_environment[0];
+    const char *const arguments[] = {TUNE,    "--json", "--no-profile", "--numa", "--", need_program("costs"), "16",
+                                     "twice", NULL};
+    struct run_result result = heapwise(arguments, &(struct run_options){.environment = environment, .timeout_s = 500});
+    assert_exit(&result, 0, "heapwise tune");
+    json_t *object = json_loads(result.out, 0, NULL);
+    assert_non_null(object);
+    run_result_free(&result);
+    const char *winner = json_text(object, "winner");
+    if (!strstr(winner, "release 1") || !strstr(winner, "extra 0"))
+        fail_msg("%s", json_dumps(object, JSON_INDENT(1)));
+    const json_t *best = configuration(object, winner), *over = json_object_get(object, "over_single");
+    assert_true(json_is_true(json_object_get(best, "combination")));
+    assert_true(json_real_value(json_object_get(over, "high")) < 0.9);
+    size_t i, numa = 0; /* tried, or not, with the reason */
+    const json_t *one;
+    json_array_foreach(json_object_get(object, "not_tried"), i, one) numa +=
+        strcmp(json_text(one, "setting"), "kernel numa") == 0 &&
+        strstr(json_text(one, "why"), "This machine has one memory node.");
+    json_array_foreach(json_object_get(object, "configurations"), i, one) numa +=
+        strstr(json_text(one, "configuration"), "numa interleave") != NULL;
+    assert_true(numa > 0);
+    json_decref(object);
+}
+
 static void test_continued(void **state)
 {
     need_plain_tools();
@@ -140,6 +171,9 @@ static void test_wrong_usage(void **state)
     write_fake_settings("few", NEVER);
     assert_refused((const char *const[]){"tune", NULL}, "which PROGRAM?");
     assert_refused((const char *const[]){"tune", "--for=speed", "true", NULL}, "time, memory, both");
+    assert_refused((const char *const[]){"tune", "--pin=some", "true", NULL},
+                   "a list of processors such as 0-3 or 0,2");
+    assert_refused((const char *const[]){"tune", "--pin=1023", "true", NULL}, "processors that this process may use");
     assert_refused((const char *const[]){"tune", "--budget=soon", "true", NULL}, "90s, 10m or 2h");
     assert_refused((const char *const[]){"tune", "--max-rss=much", "true", NULL}, "512M or 2G");
     assert_refused((const char *const[]){"tune", "--settings=/not/there", "true", NULL}, "/not/there");
@@ -151,5 +185,5 @@ static void test_wrong_usage(void **state)
 }
 
 TEST_LIST_WITH(make_test_directory, remove_test_directory, cmocka_unit_test(test_the_setting_is_found),
-               cmocka_unit_test(test_text), cmocka_unit_test(test_check), cmocka_unit_test(test_continued),
-               cmocka_unit_test(test_wrong_usage))
+               cmocka_unit_test(test_text), cmocka_unit_test(test_check), cmocka_unit_test(test_combination),
+               cmocka_unit_test(test_continued), cmocka_unit_test(test_wrong_usage))

@@ -487,18 +487,9 @@ static void test_what_is_in_the_environment_is_kept(void **state)
 
 /* ---- support ---- */
 
-static void test_sizes_and_numbers(void **state)
+static void test_numbers(void **state)
 {
     uint64_t value = 0;
-    assert_true(hw_parse_size("4096", &value) && value == 4096);
-    assert_true(hw_parse_size("512K", &value) && value == 512 << 10);
-    assert_true(hw_parse_size("1MiB", &value) && value == 1 << 20);
-    assert_true(hw_parse_size("2gb", &value) == false);
-    assert_true(hw_parse_size("2g", &value) && value == 2ull << 30);
-    static const char *const wrong[] = {
-        "", "-1", " 1", "K", "1X", "1KK", "1.5M", "99999999999999999999", "99999999999T"};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_false(hw_parse_size(wrong[i], &value));
     assert_true(hw_parse_number("256", 1, 256, &value) && value == 256);
     assert_false(hw_parse_number("257", 1, 256, &value));
     assert_false(hw_parse_number("0", 1, 256, &value));
@@ -556,5 +547,5 @@ TEST_LIST(IN_FOLDER(test_programs_that_are_not_there), IN_FOLDER(test_path_is_se
           IN_FOLDER(test_output_is_found_in_options), IN_FOLDER(test_existing_files_are_only_overwritten_by_force),
           IN_FOLDER(test_places_that_cannot_be_written), IN_FOLDER(test_profiles_of_a_session_are_found),
           IN_FOLDER(test_names_that_a_preload_cannot_express_are_linked),
-          IN_FOLDER(test_what_is_in_the_environment_is_kept), cmocka_unit_test(test_sizes_and_numbers),
+          IN_FOLDER(test_what_is_in_the_environment_is_kept), cmocka_unit_test(test_numbers),
           cmocka_unit_test(test_words_of_the_shell), cmocka_unit_test(test_slips))
