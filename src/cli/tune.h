@@ -2,21 +2,33 @@
 #ifndef HW_CLI_TUNE_H
 #define HW_CLI_TUNE_H
 
+#include <jansson.h>
+
 #include "cli/options.h"
+#include "profile/profile.h"
 #include "tuning/race.h"
 #include "tuning/server.h"
 #include "tuning/trial_log.h"
 
+#define HW_INSIDE 4
+
+/* What a profile in allocator mode says of the allocator; NAN: not known. */
+struct hw_tuned_inside {
+    bool known;
+    double of[HW_INSIDE];
+};
+
 struct hw_tuned {
     struct hw_trial_plan plan;
     struct hw_race race;
-    const char *output;         /* the file in which the winner is; NULL: none */
-    enum hw_metric metric;      /* that the goal stands for; not for "both" */
-    bool server, server_killed; /* it did not end by its signal */
-    bool unsteady;              /* the program does not print the same each time: its output was not compared */
-    bool input_replaced;        /* a terminal, by nothing */
-    bool too_short;             /* runs are mostly the start of the program */
-    char profile_note[512];     /* why there is no profile; "": there is one */
+    const char *output;               /* the file in which the winner is; NULL: none */
+    enum hw_metric metric;            /* that the goal stands for; not for "both" */
+    bool server, server_killed;       /* it did not end by its signal */
+    bool unsteady;                    /* the program does not print the same each time: its output was not compared */
+    bool input_replaced;              /* a terminal, by nothing */
+    bool too_short;                   /* runs are mostly the start of the program */
+    struct hw_tuned_inside inside[2]; /* of the program as it is, and of the winner */
+    char profile_note[512];           /* why there is no profile; "": there is one */
 };
 
 /* ---- tune_load.c: goals and servers ---- */
@@ -38,6 +50,13 @@ bool hw_tune_find_metric(const char *goal, const struct hw_run_cost *plain, enum
                          struct hw_error *error);
 /* Less is better. */
 double hw_tune_score(const char *goal, enum hw_metric metric, const struct hw_run_cost *cost);
+
+/* ---- tune_inside.c ---- */
+
+/* PROFILE: NULL: there is none. */
+void hw_tuned_inside_take(struct hw_tuned_inside *inside, const struct hw_profile *profile);
+void hw_tuned_inside_print(const struct hw_tuned_inside inside[2]);
+json_t *hw_tuned_inside_json(const struct hw_tuned_inside *inside);
 
 /* ---- tune_report.c ---- */
 

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "allocators/installed.h"
 #include "cli/pairs_report.h"
+#include "tuning/paste.h"
 
 #define SHOWN_MOST 10 /* lines of a list */
 
@@ -38,29 +40,43 @@ static const char *goal_of(const struct hw_tuned *tuned)
 
 /* ---- time against memory ---- */
 
+/* What stands for time: what the search was for, of servers. */
+static enum hw_metric time_metric(const struct hw_tuned *tuned)
+{
+    return tuned->metric >= HW_METRIC_LOAD ? tuned->metric : HW_METRIC_WALL;
+}
+
+/* Less is better. */
+static double cost_ratio(const struct hw_entrant *entrant, enum hw_metric metric)
+{
+    const double value = hw_race_ratio(entrant, metric).value;
+    return metric == HW_METRIC_LOAD + HW_LOAD_THROUGHPUT && value > 0 ? 1 / value : value;
+}
+
 /* Surely better than the program as it is in time or memory, by its selection. */
-static bool is_better(const struct hw_entrant *entrant)
+static bool is_better(const struct hw_tuned *tuned, const struct hw_entrant *entrant)
 {
     return entrant->state != HW_RACE_EXCLUDED &&
-           (hw_pairs_change(&entrant->selection, HW_METRIC_WALL, 0).verdict == HW_CHANGE_BETTER ||
+           (hw_pairs_change(&entrant->selection, time_metric(tuned), 0).verdict == HW_CHANGE_BETTER ||
             hw_pairs_change(&entrant->selection, HW_METRIC_RSS, 0).verdict == HW_CHANGE_BETTER);
 }
 
-static bool dominates(const struct hw_entrant *one, const struct hw_entrant *other)
+static bool dominates(const struct hw_tuned *tuned, const struct hw_entrant *one, const struct hw_entrant *other)
 {
-    const double time = hw_race_ratio(one, HW_METRIC_WALL).value, memory = hw_race_ratio(one, HW_METRIC_RSS).value;
-    const double other_time = hw_race_ratio(other, HW_METRIC_WALL).value;
-    const double other_memory = hw_race_ratio(other, HW_METRIC_RSS).value;
+    const enum hw_metric metric = time_metric(tuned);
+    const double time = cost_ratio(one, metric), memory = cost_ratio(one, HW_METRIC_RSS);
+    const double other_time = cost_ratio(other, metric), other_memory = cost_ratio(other, HW_METRIC_RSS);
     return time <= other_time && memory <= other_memory && (time < other_time || memory < other_memory);
 }
 
 /* Of those that are better in something, the ones that no other one beats in both. */
-static bool is_on_front(const struct hw_race *race, size_t index)
+static bool is_on_front(const struct hw_tuned *tuned, size_t index)
 {
-    if (index == HW_RACE_PLAIN || !is_better(&race->of[index]))
+    const struct hw_race *race = &tuned->race;
+    if (index == HW_RACE_PLAIN || !is_better(tuned, &race->of[index]))
         return false;
     for (size_t i = 1; i < race->count; i++)
-        if (i != index && is_better(&race->of[i]) && dominates(&race->of[i], &race->of[index]))
+        if (i != index && is_better(tuned, &race->of[i]) && dominates(tuned, &race->of[i], &race->of[index]))
             return false;
     return true;
 }
@@ -70,19 +86,23 @@ static bool is_on_front(const struct hw_race *race, size_t index)
 static void print_front(const struct hw_tuned *tuned)
 {
     const struct hw_race *race = &tuned->race;
+    const enum hw_metric shown_metrics[] = {time_metric(tuned), HW_METRIC_CPU, HW_METRIC_RSS, HW_METRIC_RSS_AFTER,
+                                            HW_METRIC_FAULTS};
     size_t shown = 0;
-    char time[HW_CHANGE_TEXT], memory[HW_CHANGE_TEXT];
+    char change[HW_CHANGE_TEXT];
     for (size_t i = 1; i < race->count && shown < SHOWN_MOST; i++) {
-        if (!is_on_front(race, i))
+        if (!is_on_front(tuned, i))
             continue;
         if (shown++ == 0)
-            printf("\nTime against memory: none of the others is better in both\n"
-                   "   %9s %9s  configuration\n",
-                   "wall time", "peak RSS");
-        const double resident = hw_race_ratio(&race->of[i], HW_METRIC_RSS).value;
-        printf(" %c %9s %9s  %s\n", i == race->winner ? '*' : ' ',
-               hw_change_text(time, hw_race_ratio(&race->of[i], HW_METRIC_WALL).value),
-               resident > 0 ? hw_change_text(memory, resident) : "-", label_of(tuned, i));
+            puts("\nTime against memory: none of the others is better in both");
+        printf(" %c %s\n     ", i == race->winner ? '*' : ' ', label_of(tuned, i));
+        for (size_t k = 0; k < sizeof shown_metrics / sizeof *shown_metrics; k++) {
+            const double ratio = hw_race_ratio(&race->of[i], shown_metrics[k]).value;
+            if (ratio > 0)
+                printf("%s%s %s", k ? ", " : "", hw_metric_kinds[shown_metrics[k]].title,
+                       hw_change_text(change, ratio));
+        }
+        putchar('\n');
     }
     if (shown)
         puts(race->winner ? "  * confirmed; the others are estimates from the selection"
@@ -109,18 +129,31 @@ static void print_use(const struct hw_tuned *tuned)
 {
     const struct hw_configuration *configuration = &tuned->plan.candidates.of[tuned->race.winner];
     char **variables = hw_configuration_variables(configuration), word[512];
+    static const char *const modes[] = {"never", "madvise", "always"};
+    const int thp = hw_kernel_huge_pages();
     bool kernel = false;
     for (size_t i = 0; i < configuration->count; i++)
         kernel |= configuration->of[i].setting->way >= HW_SETTING_PRCTL;
-    if (tuned->output)
-        printf("\n    heapwise run --config %s -- PROGRAM\n", hw_shell_word(tuned->output, word, sizeof word));
-    else if (!kernel && variables && variables[0])
+    if (tuned->output) {
+        hw_shell_word(tuned->output, word, sizeof word);
+        printf("\n    heapwise run --config %s -- PROGRAM\n"
+               "    heapwise run --config %s --show=systemd      (or shell, docker, cmake)\n",
+               word, word);
+    }
+    if (!tuned->output && !kernel && variables && variables[0])
         fputs("\n   ", stdout);
     for (size_t i = 0; !tuned->output && !kernel && variables && variables[i]; i++)
         printf(" %s", hw_shell_word(variables[i], word, sizeof word));
     if (!tuned->output)
         puts(kernel ? "\n    -o tuned.conf writes it to a file for heapwise run --config" : " PROGRAM");
     hw_configuration_strings_free(variables);
+    for (size_t i = 0; i < configuration->count; i++) {
+        const char *name = configuration->of[i].setting->name;
+        if ((strstr(name, "huge") || strstr(name, "thp") || strstr(name, "large_os")) &&
+            strcmp(name, "kernel-thp") != 0)
+            printf("\n%s needs huge pages: /sys/kernel/mm/transparent_hugepage/enabled is %s here.\n", name,
+                   thp >= 0 && thp < 3 ? modes[thp] : "not known");
+    }
     puts("\nIt was measured on this machine with this input. Other work, another version of the\n"
          "allocator or other kernel settings (transparent huge pages) may give another result.");
 }
@@ -142,6 +175,7 @@ static void print_winner(const struct hw_tuned *tuned)
         printf("\nThe combination is better than %s:\n  %s %s in %s.\n", label_of(tuned, race->finalists[1]),
                hw_change_text(value, race->over_single.value), hw_interval_text(range, &race->over_single),
                goal_of(tuned));
+    hw_tuned_inside_print(tuned->inside);
     print_use(tuned);
 }
 
@@ -235,9 +269,23 @@ static json_t *json_entrant(const struct hw_tuned *tuned, size_t index)
         json_object_set_new(object, hw_metric_kinds[metric].key, hw_ratio_json(&ratio));
     }
     json_object_set_new(object, "combination", json_boolean(index >= race->single_count));
-    json_object_set_new(object, "front", json_boolean(is_on_front(race, index)));
+    json_object_set_new(object, "front", json_boolean(is_on_front(tuned, index)));
     hw_configuration_strings_free(strings);
     free(text);
+    return object;
+}
+
+/* The winner in each form; null: there is none. */
+static json_t *json_paste(const struct hw_tuned *tuned)
+{
+    if (tuned->race.winner == HW_RACE_PLAIN)
+        return json_null();
+    json_t *object = json_object();
+    for (int form = 0; form < HW_PASTE_FORMS; form++) {
+        char *text = hw_paste(&tuned->plan.candidates.of[tuned->race.winner], (enum hw_paste_form)form);
+        json_object_set_new(object, hw_paste_names[form], hw_text_json(text ? text : ""));
+        free(text);
+    }
     return object;
 }
 
@@ -265,6 +313,10 @@ bool hw_tuned_print_json(const struct hw_tuned *tuned)
     json_object_set_new(object, "runs", json_integer((json_int_t)race->trials));
     json_object_set_new(object, "budget_s", json_real(race->budget_s));
     json_object_set_new(object, "output_compared", json_boolean(!tuned->unsteady));
+    json_object_set_new(object, "inside",
+                        json_pack("{s:o,s:o}", "as_it_is", hw_tuned_inside_json(&tuned->inside[0]), "best",
+                                  hw_tuned_inside_json(&tuned->inside[1])));
+    json_object_set_new(object, "paste", json_paste(tuned));
     json_object_set_new(object, "configurations", entrants);
     json_object_set_new(object, "not_tried", untried);
     const bool fine = object && json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0;

@@ -387,21 +387,59 @@ static bool run_profiled_server(void *closure, const struct hw_run_request *requ
     return fine && !problem[0];
 }
 
+/* A profile of a run under CONFIGURATION (NULL: as it is), with COST. NULL with REASON. */
+static struct hw_profile *profile_of(struct command *command, const struct hw_configuration *configuration,
+                                     struct hw_run_cost *cost, struct hw_error *reason)
+{
+    struct hw_run_request request = plain_request(command);
+    const struct hw_runner server = {.run = run_profiled_server, .closure = command};
+    size_t processes;
+    memset(cost, 0, sizeof *cost);
+    request.seconds_most = command->timeout_s ? (double)command->timeout_s : 0; /* it is slower when profiled */
+    if (configuration) {
+        request.environment = hw_configuration_environment(configuration, environ);
+        request.prepare = enter;
+        request.closure = configuration;
+        if (!request.environment) {
+            hw_error_set(reason, "not enough memory");
+            return NULL;
+        }
+    }
+    show_progress(command, "profiling");
+    struct hw_profile *profile =
+        hw_comparison_profile(&request, command->server.load ? &server : NULL, cost, &processes, reason);
+    hw_configuration_strings_free(request.environment);
+    return profile;
+}
+
+/* What the winner changes inside the allocator. */
+static void look_inside(struct command *command)
+{
+    struct hw_tuned *tuned = &command->tuned;
+    for (int side = 0; side < 2; side++) {
+        struct hw_error ignored;
+        struct hw_run_cost cost;
+        struct hw_profile *profile =
+            profile_of(command, side ? &tuned->plan.candidates.of[tuned->race.winner] : NULL, &cost, &ignored);
+        if (!was_interrupted(command, &cost, &ignored))
+            hw_tuned_inside_take(&tuned->inside[side], profile);
+        hw_profile_free(profile);
+        if (!tuned->inside[side].known)
+            return;
+    }
+}
+
 /* The configurations that are worth a trial. */
 static bool choose_candidates(struct command *command, struct hw_error *error)
 {
     struct hw_tuned *tuned = &command->tuned;
     struct hw_known_facts facts = {0};
     struct hw_run_cost cost;
-    size_t processes, present = 0;
+    size_t present = 0;
     struct hw_error reason = {""};
     struct hw_profile *profile = NULL;
     if (!command->no_profile) {
-        struct hw_run_request request = plain_request(command);
-        request.seconds_most = command->timeout_s ? (double)command->timeout_s : 0; /* it is slower when profiled */
-        show_progress(command, "profiling");
-        const struct hw_runner server = {.run = run_profiled_server, .closure = command};
-        profile = hw_comparison_profile(&request, command->server.load ? &server : NULL, &cost, &processes, &reason);
+        profile = profile_of(command, NULL, &cost, &reason);
         if (was_interrupted(command, &cost, error)) {
             hw_profile_free(profile);
             return false;
@@ -491,6 +529,8 @@ static bool tune(struct command *command, struct hw_error *error)
     tuned->race = (struct hw_race){
         .budget_s = tuned->plan.budget_s, .random = tuned->plan.seed, .count = tuned->plan.candidates.count};
     const bool fine = hw_race_run(&tuned->race, &source, error);
+    if (fine && tuned->race.winner != HW_RACE_PLAIN && !command->no_profile)
+        look_inside(command);
     show_progress(command, "");
     tuned->unsteady = !command->discard && !command->steady;
     tuned->server = command->server.load != NULL;
