@@ -29,6 +29,9 @@ static const struct {
     {"mimalloc", "libmimalloc.so.2", "libmimalloc2.0"},
     {"mimalloc", "libmimalloc.so.3", "libmimalloc3"},
     {"tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2"},
+    /* Where both are installed: of one name only the first counts. */
+    {"tcmalloc-full", "libtcmalloc.so.4", "libgoogle-perftools4"},
+    {"mimalloc3", "libmimalloc.so.3", "libmimalloc3"},
 };
 
 /* ---- cache ---- */
@@ -223,6 +226,16 @@ static bool is_there(const struct hw_allocator *allocator, const struct hw_alloc
            (allocator == allocators->of || strcmp(allocator->facts.path, allocators->of[0].facts.path) != 0);
 }
 
+/* Whether one before the last is the same library under another name. */
+static bool is_twice(const struct hw_allocators *allocators)
+{
+    const char *path = allocators->of[allocators->count - 1].facts.path;
+    for (size_t i = 0; i + 1 < allocators->count; i++)
+        if (strcmp(allocators->of[i].facts.path, path) == 0)
+            return true;
+    return false;
+}
+
 static bool add_usual(struct hw_allocators *allocators)
 {
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
@@ -233,7 +246,7 @@ static bool add_usual(struct hw_allocators *allocators)
             return false;
         snprintf(allocator->preload.path, sizeof allocator->preload.path, "%s", usual[i].library);
         find_facts(allocator);
-        if (i > 0 && !is_there(allocator, allocators))
+        if (i > 0 && (!is_there(allocator, allocators) || is_twice(allocators)))
             allocators->count--;
         else if (allocator->facts.name[0] && !allocator->facts.version[0]) /* it cannot say who it is */
             snprintf(allocator->facts.name, sizeof allocator->facts.name, "%s", usual[i].name);
