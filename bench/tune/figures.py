@@ -67,8 +67,8 @@ class Figures:
         return json.loads(run.stdout), time.monotonic() - begin
 
     def compare(self, config, env, command):
-        return self.heapwise_json(["compare", "-n", str(PAIRS), "--for=time", "--json", "-q", "--config-b=" + config, "--"]
-                                  + command, env, (0, 1))[0]
+        return self.heapwise_json(["compare", "-n", str(PAIRS), "--for=time", "--json", "-q",
+                                   "--config-b=" + config, "--"] + command, env, (0, 1))[0]
 
     # ---- steps ----
 
@@ -97,24 +97,21 @@ class Figures:
         for profile in glob.glob(profiles.replace("%p", "*")):
             report, _ = self.heapwise_json(["report", "--json", profile], {})
             verdict = report and (report.get("allocator") or {}).get("verdict")
-            if verdict and (not chosen or (verdict["seconds_in_operations"] or 0) > (chosen["seconds_in_operations"] or 0)):
+            if verdict and (not chosen or operations_s(verdict) > operations_s(chosen)):
                 chosen = verdict
         if not chosen:
             return
         rows = []
         for cause in chosen["causes"]:
             config = setting_file(cause["setting"])
+            if not cause["setting"]:
+                continue
             if config:
                 with open(self.at(name, "setting"), "w") as file:
                     file.write(config)
-                measured = self.compare(self.at(name, "setting"), env, command)
-                rows.append({"cause": cause["cause"], "setting": cause["setting"], "most": cause["gain_seconds"],
-                             "least": cause["gain_least_seconds"], "bytes": cause["bytes"], "of": chosen["run_seconds"],
-                             "measured": measured})
-            elif cause["setting"]:
-                rows.append({"cause": cause["cause"], "setting": cause["setting"], "most": cause["gain_seconds"],
-                             "least": cause["gain_least_seconds"], "bytes": cause["bytes"], "of": chosen["run_seconds"],
-                             "measured": None})
+            rows.append({"cause": cause["cause"], "setting": cause["setting"], "most": cause["gain_seconds"],
+                         "least": cause["gain_least_seconds"], "bytes": cause["bytes"], "of": chosen["run_seconds"],
+                         "measured": config and self.compare(self.at(name, "setting"), env, command)})
         self.write(name, "predict", {"verdict": chosen, "rows": rows})
 
     def grid(self, name, env, command):
@@ -139,52 +136,44 @@ class Figures:
     # ---- tables ----
 
     def table(self):
-        rows = [(name, new, self.read(name, "tune"), self.read(name, "fresh"), self.read(name, "grid"))
-                for name, new, _, _ in self.programs]
-        rows = [row for row in rows if row[2]]
-        print("| program | a run, s | configurations | winner | gain found | gain in 20 fresh pairs | still | answer, s | grid, s |")
-        print("| --- | ---: | ---: | --- | ---: | ---: | --- | ---: | ---: |")
-        gains, kept, winners, shares, all_gains = [], 0, 0, [], []
-        for name, new, tuned, fresh, grid in rows:
-            run = plain_seconds(tuned, fresh, grid)
-            count = len(tuned["configurations"])
-            full = (grid["seconds"] / GRID_ROUNDS if grid else count * run) * GRID_FULL
-            shares.append(tuned["seconds"] / full)
-            best = next((c for c in tuned["configurations"] if c["configuration"] == tuned["winner"]), None)
-            if fresh:
-                wall = metric(fresh)
-                still = "yes" if wall["high"] < 1 else "no"
-                winners += 1
-                kept += still == "yes"
-                gains.append(1 - wall["ratio"])
-            all_gains.append(1 - metric(fresh)["ratio"] if fresh else 0)
-            print("| %s%s | %.2f | %d | %s | %s | %s | %s | %.0f | %.0f%s |" % (
-                name, " *" if new else "", run, count - 1, tuned["winner"] or "none (%s)" % tuned["result"],
-                interval(best["confirmed"]) if best else "-", interval(metric(fresh), "ratio") if fresh else "-",
-                still if fresh else "-", tuned["seconds"], full, "" if grid else " c"))
-        print()
-        print("median gain, of all programs (0 without a winner): %.1f %%" % (100 * statistics.median(all_gains)))
-        if gains:
-            print("median gain, of the %d with a winner: %.1f %%" % (len(gains), 100 * statistics.median(gains)))
-            print("still better in the fresh pairs: %d of %d" % (kept, winners))
-        print("time to the answer, share of the grid: median %.2f (%.2f to %.2f)"
-              % (statistics.median(shares), min(shares), max(shares)))
+        rows = [Row(self, name, new) for name, new, _, _ in self.programs if self.read(name, "tune")]
+        print("| program | a run, s | tried | winner | gain found | gain in %d fresh pairs | answer, s | grid, s |"
+              % PAIRS)
+        print("| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |")
+        for row in rows:
+            print("| %s%s | %.2f | %d | %s | %s | %s | %.0f | %.0f%s |" % (
+                row.name, "\\*" if row.new else "", row.run_s, len(row.tuned["configurations"]) - 1,
+                row.tuned["winner"] or "none", interval(row.best["confirmed"]) if row.best else "-",
+                interval(metric(row.fresh), "ratio") if row.fresh else "-", row.tuned["seconds"], row.grid_s,
+                "" if row.grid else " c"))
+        lists = {"all": rows, "known": [r for r in rows if not r.new], "new": [r for r in rows if r.new]}
+        for title, some in lists.items():
+            winners = [r for r in some if r.fresh]
+            print("\n%s: %d programs, %d winners, %d of them better in fresh pairs (%s not)" % (
+                title, len(some), len(winners), sum(r.kept for r in winners),
+                ", ".join(r.name for r in winners if not r.kept) or "none"))
+            print("  median gain in fresh pairs: %.1f %% of those with a winner, %.1f %% of all" % (
+                100 * median([r.gain for r in winners]), 100 * median([r.gain for r in some])))
+            shares = [r.tuned["seconds"] / r.grid_s for r in some]
+            print("  time to the answer, share of the grid: median %.2f (%.2f to %.2f)"
+                  % (median(shares), min(shares), max(shares)))
         self.table_of_grids(rows)
         self.table_of_predictions()
 
     def table_of_grids(self, rows):
         print("\n| program | best of the grid | its gain | gain of tune's winner there | its place |")
         print("| --- | --- | ---: | ---: | ---: |")
-        for name, _, tuned, _, grid in rows:
-            if not grid:
+        for row in rows:
+            if not row.grid:
                 continue
-            ratios = [statistics.median(math.log(t / p) for t, p in zip(times, grid["times"][0]))
-                      for times in grid["times"]]
-            order = sorted(range(len(ratios)), key=lambda i: ratios[i])
-            at = grid["names"].index(tuned["winner"] or "as it is")
-            print("| %s | %s | %s | %s | %d of %d |" % (
-                name, grid["names"][order[0]], percent(math.exp(ratios[order[0]])), percent(math.exp(ratios[at])),
-                order.index(at) + 1, len(order)))
+            ratios = {name: median([math.log(t / p) for t, p in zip(times, row.grid["as it is"])])
+                      for name, times in row.grid.items()}
+            order = sorted(ratios, key=ratios.get)
+            mine = row.tuned["winner"] or "as it is"
+            print("| %s | %s | %s | %s | %s of %d |" % (
+                row.name, order[0], percent(math.exp(ratios[order[0]])),
+                percent(math.exp(ratios[mine])) if mine in ratios else "-",
+                order.index(mine) + 1 if mine in ratios else "-", len(order)))
 
     def table_of_predictions(self):
         print("\n| program | cause | setting | predicted gain | measured gain |")
@@ -210,16 +199,36 @@ def setting_file(setting):
     return "allocator = glibc\n" + "".join("%s = %s\n" % (name[len("glibc.malloc."):], value) for name, value in pairs)
 
 
+def operations_s(verdict):
+    return verdict["seconds_in_operations"] or 0
+
+
 def metric(compared, name="wall_time"):
     return next(m for m in compared["metrics"] if m["name"] == name)
 
 
-def plain_seconds(tuned, fresh, grid):
-    if grid:
-        return statistics.median(grid["times"][0])
-    if fresh:
-        return metric(fresh)["a"]
-    return tuned["seconds"] / max(1, tuned["runs"])
+class Row:
+    """What is known of one program."""
+
+    def __init__(self, figures, name, new):
+        self.name, self.new = name, new
+        self.tuned, self.fresh = figures.read(name, "tune"), figures.read(name, "fresh")
+        grid = figures.read(name, "grid")
+        excluded = {c["configuration"] for c in self.tuned["configurations"] if c["state"] == "excluded"}
+        self.grid = grid and {n: t for n, t in zip(grid["names"], grid["times"]) if n not in excluded}
+        self.best = next((c for c in self.tuned["configurations"] if c["configuration"] == self.tuned["winner"]), None)
+        if self.grid:
+            self.run_s = median(self.grid["as it is"])
+            self.grid_s = sum(map(sum, self.grid.values())) / GRID_ROUNDS * GRID_FULL
+        else:
+            self.run_s = metric(self.fresh)["a"] if self.fresh else self.tuned["seconds"] / max(1, self.tuned["runs"])
+            self.grid_s = (len(self.tuned["configurations"]) - len(excluded)) * self.run_s * GRID_FULL
+        self.kept = bool(self.fresh) and metric(self.fresh)["high"] < 1
+        self.gain = 1 - metric(self.fresh)["ratio"] if self.fresh else 0
+
+
+def median(values):
+    return statistics.median(values) if values else 0
 
 
 def percent(ratio):

@@ -7,7 +7,7 @@ root = os.path.dirname(os.path.dirname(here))
 
 
 def programs(folder):
-    """(name, new, variables, command): the programs and their arguments, with inputs in FOLDER."""
+    """(name, of the second list or not, variables, command) of each program, with its inputs in FOLDER."""
     at = lambda name: os.path.join(folder, name)
     known = [
         ("lua", {}, ["lua5.4", root + "/bench/lua/binary_trees.lua", "13"]),
@@ -15,7 +15,8 @@ def programs(folder):
         ("perl", {}, ["perl", root + "/examples/visitors.pl", "50000"]),
         ("python3", {"PYTHONMALLOC": "malloc"},
          ["/usr/bin/python3", root + "/bench/prediction/objects.py", "4"]),
-        ("jq", {}, ["jq", "-c", 'map({(.name): .x, t: (.tags | join(","))}) | group_by(.t) | length', at("items.json")]),
+        ("jq", {}, ["jq", "-c", 'map({(.name): .x, t: (.tags | join(","))}) | group_by(.t) | length',
+                    at("items.json")]),
         ("xmllint", {}, ["xmllint", "--xpath", "count(//item[@id mod 7 = 0]/w)", at("items.xml")]),
         ("clang++", {}, ["clang++-14", "-O1", "-S", "-o", "-", at("table.cpp")]),
         ("node", {}, ["node", at("objects.js")]),
