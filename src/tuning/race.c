@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SELECTION     0.6  /* part of the budget */
-#define SINGLES       0.45 /* part of it, where combinations follow */
-#define STAGES_MOST   8
-#define ROUNDS_LEAST  6  /* without which nothing is confirmed */
-#define CONFIRM_FIRST 10 /* rounds before the first look */
-#define LOOKS_MOST    3
-#define NO_GAIN_FROM  0.998 /* the best one's estimate from which it is not worth to be confirmed */
+#define SELECTION        0.6  /* part of the budget */
+#define SINGLES          0.45 /* part of it, where combinations follow */
+#define STAGES_MOST      8
+#define ROUNDS_LEAST     6  /* without which nothing is confirmed */
+#define CONFIRM_FIRST    10 /* rounds before the first look */
+#define LOOKS_MOST       3
+#define FAULTS_SAVED     0.5 /* a ratio of page faults below which a configuration has at least so many rounds: */
+#define ROUNDS_OF_SAVERS 3
+#define NO_GAIN_FROM     0.998 /* the best one's estimate from which it is not worth to be confirmed */
 
 /* Rounds of each stage, where the budget is large enough. */
 static const size_t stage_rounds[STAGES_MOST] = {2, 3, 4, 6, 8, 10, 12, 12};
@@ -109,22 +111,35 @@ static int by_selection(const void *a, const void *b)
     return x != y ? (x > y) - (x < y) : (one > other) - (one < other);
 }
 
-/* Those in the race, best first; at most MOST stay, and none that is far worse than the plain one. */
-static void keep_best(struct racing *racing, size_t most, size_t stage)
+/* Where page faults are saved but a run was slow, the run is more likely to have been disturbed than the configuration
+ * to be bad. */
+static bool deserves_more_rounds(const struct hw_entrant *entrant)
+{
+    const double faults = hw_race_ratio(entrant, HW_METRIC_FAULTS).value;
+    return entrant->selection.count < ROUNDS_OF_SAVERS && faults > 0 && faults < FAULTS_SAVED;
+}
+
+/* Those in the race, best first; at most MOST stay, and none that is far worse than the plain one. With PATIENCE more
+ * stay that deserve more rounds. */
+static void keep_best(struct racing *racing, size_t most, size_t stage, bool patience)
 {
     struct hw_race *race = racing->race;
+    size_t kept = 0;
     for (size_t i = 0; i < racing->count; i++) {
         struct hw_entrant *entrant = &race->of[racing->of[i]];
         entrant->selected = hw_ratio_of_pairs(entrant->base, entrant->score, entrant->selection.count, HW_CONFIDENCE);
     }
     sorted_race = race;
     qsort(racing->of, racing->count, sizeof *racing->of, by_selection);
-    size_t kept = racing->count < most ? racing->count : most;
-    while (kept > 1 && race->of[racing->of[kept - 1]].selected.value > HW_RACE_FAR)
-        kept--;
-    for (size_t i = kept; i < racing->count; i++) {
-        race->of[racing->of[i]].state = HW_RACE_LEFT;
-        race->of[racing->of[i]].stage = stage;
+    for (size_t i = 0; i < racing->count; i++) {
+        struct hw_entrant *entrant = &race->of[racing->of[i]];
+        if ((i < most && (i == 0 || entrant->selected.value <= HW_RACE_FAR)) ||
+            (patience && deserves_more_rounds(entrant))) {
+            racing->of[kept++] = racing->of[i];
+        } else {
+            entrant->state = HW_RACE_LEFT;
+            entrant->stage = stage;
+        }
     }
     racing->count = kept;
 }
@@ -171,10 +186,11 @@ static size_t rounds_of_stage(const struct racing *racing, double part, size_t s
 static bool select_finalists(struct racing *racing, double part, size_t first, const char *what)
 {
     for (size_t stage = 1; racing->count > 0; stage++) {
-        if (!run_rounds(racing, rounds_of_stage(racing, part, first + stage), false, what))
+        const size_t rounds = rounds_of_stage(racing, part, first + stage);
+        if (!run_rounds(racing, rounds, false, what))
             return false;
         const bool last = racing->count <= 2 * HW_RACE_FINAL;
-        keep_best(racing, last ? HW_RACE_FINAL : (racing->count + 1) / 2, first + stage);
+        keep_best(racing, last ? HW_RACE_FINAL : (racing->count + 1) / 2, first + stage, !last && rounds > 0);
         if (last)
             return true;
     }
