@@ -24,6 +24,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 /* Below everything: 8 TiB, where no executable, library or sanitizer lies. The layout's map and private memory of the
@@ -67,13 +68,10 @@ void hw_shadow_refuse(const char *text, const char *detail)
 
 static uint64_t machine_memory(void)
 {
-    char buffer[256];
-    if (hw_read_file("/proc/meminfo", buffer, sizeof buffer) <= 0)
+    struct sysinfo info;
+    if (hw_sys(SYS_sysinfo, &info) != 0)
         return 64ull << 30;
-    const char *cursor = buffer; /* "MemTotal:  N kB" */
-    while (*cursor && (*cursor < '0' || *cursor > '9'))
-        cursor++;
-    return hw_parse_u64(&cursor, 10) * 1024;
+    return (uint64_t)info.totalram * info.mem_unit;
 }
 
 /* The initial value of __heapwise_plane for threads to come: it lies in the runtime's own image. */

@@ -22,7 +22,8 @@ uint64_t hw_file_start_time;
 static struct {
     int fd; /* -1: closed between uses, because the program may need every descriptor it can have */
     uint64_t dev, ino;
-    uint64_t end; /* of the last extent */
+    uint64_t end;       /* of the last extent */
+    uint64_t allocated; /* on disk, up to here at least, for extents that are to come */
     struct hw_file_header *header;
     struct hw_section *directory; /* current directory */
     uint32_t *directory_used;     /* its count: the header's, or chained_used */
@@ -152,6 +153,8 @@ void hw_file_move_descriptor(int away_from)
 /* Allocates [offset, offset + bytes) on disk. A file size limit would raise SIGXFSZ: look first. */
 static long allocate_space(int fd, uint64_t offset, uint64_t bytes)
 {
+    if (offset + bytes <= file.allocated)
+        return 0;
     if (offset + bytes > hw_soft_limit(RLIMIT_FSIZE))
         return -EFBIG;
     long result = hw_sys(SYS_fallocate, fd, 0, offset, bytes);
@@ -247,13 +250,9 @@ static uint64_t unit_of(const struct hw_pool *pool)
     return HW_PAGE * (pool->entry_size >> __builtin_ctz(pool->entry_size));
 }
 
-static bool grow(struct hw_pool *pool, uint64_t need)
+/* Bytes of the next extent, where at least NEED are needed; less: there is no more address space. */
+static uint64_t next_extent(const struct hw_pool *pool, uint64_t need)
 {
-    if (file.broken || hw_quiet) {
-        if (hw_quiet)
-            set_problem("the program has given up system calls", 0);
-        return false;
-    }
     uint64_t bytes = pool->mapped / 2;
     if (bytes < pool->first_extent)
         bytes = pool->first_extent;
@@ -267,6 +266,17 @@ static bool grow(struct hw_pool *pool, uint64_t need)
     bytes = (bytes + unit - 1) / unit * unit;
     if (pool->mapped + bytes > pool->reserved)
         bytes = (pool->reserved - pool->mapped) / unit * unit;
+    return bytes;
+}
+
+static bool grow(struct hw_pool *pool, uint64_t need)
+{
+    if (file.broken || hw_quiet) {
+        if (hw_quiet)
+            set_problem("the program has given up system calls", 0);
+        return false;
+    }
+    const uint64_t bytes = next_extent(pool, need);
     if (bytes < need || extents.used == EXTENTS_MOST) {
         set_problem("a section has reached its greatest size", 0);
         return false;
@@ -381,68 +391,85 @@ static bool is_wanted(int id)
     }
 }
 
-/* Address space for a section; in a forked child, what it inherited is taken over. */
-static bool reserve_pool(int id, uint64_t limit)
+/* Address space that a section may take, where the process may have LIMIT bytes. */
+static uint64_t room_for(int id, uint64_t limit)
 {
-    struct hw_pool *pool = &hw_pools[id];
-    char *base = pool->base;
-    uint64_t kept = pool->reserved;
-    if (base) /* a forked child must not write into its parent's file, whatever happens */
-        hw_mmap(base, kept, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     uint64_t reserve = pool_table[id].reserve, share = limit / 1024 * pool_table[id].limited_share;
     if (pool_table[id].limited_share && share < reserve)
         reserve = share < 32 * K ? 32 * K : share & ~(HW_PAGE - 1);
-    *pool = (struct hw_pool){
+    if (id == HW_POOL_CONTEXTS && hw_address_space_limited() && reserve > 1 * M)
+        reserve = 1 * M; /* each thread has an index of them */
+    return reserve;
+}
+
+static void begin_pool(int id, char *base, uint64_t reserved)
+{
+    hw_pools[id] = (struct hw_pool){
         .type = pool_table[id].type,
         .entry_size = pool_table[id].entry_size,
-        .reserved = base ? kept : reserve,
+        .reserved = reserved,
         .first_extent = pool_table[id].first_extent,
         .base = base,
     };
-    if (base) /* a forked child maps its own file over what it inherited */
+}
+
+/* Address space for the sections that WANTED names and that have none, one behind the other in one mapping: a mapping
+ * each would take longer at the start of the process, and at its end, when all are listed. */
+static bool reserve_pools(bool (*wanted)(int id))
+{
+    const uint64_t limit = hw_address_space_limit();
+    uint64_t bytes = 0;
+    for (int i = 0; i < HW_POOL_COUNT; i++)
+        if (!hw_pools[i].base && wanted(i))
+            bytes += room_for(i, limit) + HW_PAGE;
+    if (!bytes)
         return true;
-    if (id == HW_POOL_CONTEXTS && hw_address_space_limited() && reserve > 1 * M)
-        reserve = 1 * M; /* each thread has an index of them */
-    pool->reserved = reserve;
-    long address =
-        hw_mmap(hw_own_hint(reserve), reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const long address =
+        hw_mmap(hw_own_hint(bytes), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (hw_sys_failed(address)) {
         set_problem("no address space for the profile", address);
         return false;
     }
-    pool->base = (char *)address;
-    hw_own_range(pool->base, reserve);
+    hw_own_range((void *)address, bytes);
+    char *base = (char *)address;
+    for (int i = 0; i < HW_POOL_COUNT; i++)
+        if (!hw_pools[i].base && wanted(i)) {
+            begin_pool(i, base, room_for(i, limit));
+            base += hw_pools[i].reserved + HW_PAGE; /* a page between two of them stays inaccessible */
+        }
     return true;
 }
 
-static bool reserve_pools(void)
+/* A forked child maps its own file over what it inherited; it must not write into its parent's, whatever happens. */
+static void empty_pools(void)
 {
+    for (int i = 0; i < HW_POOL_COUNT; i++)
+        if (hw_pools[i].base) {
+            hw_mmap(hw_pools[i].base, hw_pools[i].reserved, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+            begin_pool(i, hw_pools[i].base, hw_pools[i].reserved);
+        }
     extents.used = 0;
-    uint64_t limit = hw_address_space_limit();
-    for (int i = 0; i < HW_POOL_COUNT; i++)
-        if (is_wanted(i) && !reserve_pool(i, limit))
-            return false;
-    return true;
 }
 
-static bool add_pools(enum pool_when when, enum pool_when or_when)
+static bool is_of_accesses(int id)
 {
-    uint64_t limit = hw_address_space_limit();
-    for (int i = 0; i < HW_POOL_COUNT; i++)
-        if ((pool_table[i].when == when || pool_table[i].when == or_when) && !hw_pools[i].base &&
-            !reserve_pool(i, limit))
-            return false;
-    return true;
+    return pool_table[id].when == ACCESS || pool_table[id].when == SHARING;
+}
+
+static bool is_of_fields(int id)
+{
+    return pool_table[id].when == FIELDS;
 }
 
 bool hw_file_add_access(void)
 {
-    return add_pools(ACCESS, SHARING);
+    return reserve_pools(is_of_accesses);
 }
 
 bool hw_file_add_fields(void)
 {
-    return add_pools(FIELDS, FIELDS);
+    return reserve_pools(is_of_fields);
 }
 
 static char executable[256]; /* of this process, and of those it forks */
@@ -508,13 +535,33 @@ static void delete_file(void)
         hw_sys(SYS_unlink, hw_file_path);
 }
 
+/* The timeline is one extent, because it is rewritten in place; last, because the end of the file can be cut off. */
+static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS, HW_POOL_THREAD_LIST,
+                                            HW_POOL_MIBS,    HW_POOL_MAPS,    HW_POOL_STACKS,  HW_POOL_CONTEXTS,
+                                            HW_POOL_NOTES,   HW_POOL_MEMORY,  HW_POOL_TIMELINE};
+
+/* Space for the first page and the first extents at once: a call each takes longer, and so does the end of a file in
+ * many pieces. Where that is not possible, what is, is seen with each of them. */
+static void allocate_first(int fd)
+{
+    uint64_t bytes = HW_FILE_PAGE;
+    for (size_t i = 0; i < sizeof essential / sizeof *essential; i++)
+        bytes += next_extent(&hw_pools[essential[i]], 1);
+    if (allocate_space(fd, 0, bytes) >= 0)
+        file.allocated = bytes;
+}
+
 /* Makes FD the file, with its first page. */
 static long begin_file(int fd)
 {
     struct stat status;
     long result = hw_sys(SYS_fstat, fd, &status);
-    if (result >= 0)
+    if (result >= 0) {
+        file.allocated = 0;
+        if (!extents.used) /* a forked child first copies sections, of any size */
+            allocate_first(fd);
         result = allocate_space(fd, 0, HW_FILE_PAGE);
+    }
     void *old_header = file.header;
     long address = result;
     if (result >= 0)
@@ -546,11 +593,6 @@ static long begin_file(int fd)
 
 static bool take_first_entries(void)
 {
-    /* The timeline is one extent, because it is rewritten in place; last, because the end of the file can be cut off.
-     */
-    static const enum hw_pool_id essential[] = {HW_POOL_PROCESS, HW_POOL_STRINGS, HW_POOL_THREADS, HW_POOL_THREAD_LIST,
-                                                HW_POOL_MIBS,    HW_POOL_MAPS,    HW_POOL_STACKS,  HW_POOL_CONTEXTS,
-                                                HW_POOL_NOTES,   HW_POOL_MEMORY,  HW_POOL_TIMELINE};
     for (size_t i = 0; i < sizeof essential / sizeof *essential; i++)
         if (!hw_pools[essential[i]].mapped && !grow(&hw_pools[essential[i]], 1))
             return false;
@@ -600,7 +642,7 @@ static void give_up_file(void)
 
 bool hw_file_create(void)
 {
-    if (!reserve_pools() || !open_new_file() || !take_first_entries()) {
+    if (!reserve_pools(is_wanted) || !open_new_file() || !take_first_entries()) {
         give_up_file();
         return false;
     }
@@ -677,7 +719,7 @@ static bool inherit_sections(void)
         tell_parent(file.error);
         return false;
     }
-    reserve_pools();
+    empty_pools();
     for (int i = 0; i < HW_POOL_COUNT && result >= 0; i++)
         if (bytes[i])
             result = map_section(i, bytes[i], (uint64_t)offset[i], extent[i]);
