@@ -600,7 +600,7 @@ void hw_shadow_fork(void)
 #define AREAS_MOST 1024u
 static struct {
     uintptr_t start, end;
-} areas[AREAS_MOST];
+} areas[AREAS_MOST] HW_LARGE;
 static uint32_t area_count;
 
 static void add_area(const struct hw_area *area)

@@ -11,7 +11,7 @@
 #include "runtime/access/cells.h"
 #include "runtime/stacks/stacks.h"
 
-struct hw_watched hw_watched[HW_WATCHED];
+struct hw_watched hw_watched[HW_WATCHED] HW_LARGE;
 
 typedef uint32_t word __attribute__((may_alias));
 

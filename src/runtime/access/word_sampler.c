@@ -43,7 +43,7 @@ static struct {
     uint32_t carry_count;
     uintptr_t plane; /* while the list is made */
     unsigned kind;
-} sampler;
+} sampler HW_LARGE;
 
 static void run_thread(void);
 static struct hw_helper thread = {.run = run_thread, .own_descriptors = true};

@@ -38,7 +38,7 @@ static struct {
     /* By that reading, for the next point. 0: there was none. */
     uint64_t resident;
     int64_t external;
-} waste;
+} waste HW_LARGE;
 
 /* What had happened until the latest reset: the threads' own counts go on. Free blocks that were listed then stay so.
  */
@@ -46,7 +46,7 @@ static struct {
     bool any;
     struct hw_place_state classes[HW_PLACE_CLASSES];
     struct hw_place_events events;
-} before;
+} before HW_LARGE;
 
 static void subtract(struct hw_place_state *from, const struct hw_place_state *what)
 {

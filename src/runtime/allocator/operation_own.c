@@ -19,8 +19,8 @@ static struct {
 } __attribute__((aligned(16))) trial = {.chunk = 0x21};
 
 static struct hw_operator trial_operator;
-static struct hw_place_thread trial_places;
-static struct hw_operation_counts trial_counts[HW_SIZE_BUCKETS];
+static struct hw_place_thread trial_places HW_LARGE;
+static struct hw_operation_counts trial_counts[HW_SIZE_BUCKETS] HW_LARGE;
 
 static __attribute__((noinline)) void *stand_in_malloc(size_t size)
 {

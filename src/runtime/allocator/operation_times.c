@@ -394,7 +394,7 @@ static void follow(struct hw_operator *op, struct hw_thread *thread, struct hw_w
 
 static struct {
     const struct hw_operator *of[65536];
-} slots;
+} slots HW_LARGE;
 
 static void block_ends(const struct hw_operator *op, const struct hw_block *block)
 {

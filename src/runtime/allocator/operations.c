@@ -69,7 +69,7 @@ void hw_operations_dump(void)
 /* ---- threads ---- */
 
 /* Where the counts go when the file cannot grow: nobody reads them. */
-static struct hw_operation_counts nowhere[HW_SIZE_BUCKETS];
+static struct hw_operation_counts nowhere[HW_SIZE_BUCKETS] HW_LARGE;
 
 static void take_counts(struct hw_operator *op)
 {

@@ -29,7 +29,7 @@ struct hw_place_form hw_place_forms[HW_PLACE_MID_UNITS + 1];
 static struct {
     struct hw_place_thread *free;
     uint32_t owners; /* that were given out */
-} threads;
+} threads HW_LARGE;
 /* The calling thread's number on lines, plus one; 0: none yet. Stays over fork. */
 static __thread uint32_t own_owner __attribute__((tls_model("initial-exec")));
 

@@ -51,7 +51,7 @@ static struct writing {
     uint64_t used[HW_POOL_COUNT]; /* bytes of each pool that belong to the snapshot */
     char path[sizeof hw_file_path + 32];
     char buffer[64 * 1024];
-} writing;
+} writing HW_LARGE;
 _Static_assert(sizeof writing.page == HW_FILE_PAGE, "first page");
 #define FIRST_DIRECTORY (sizeof writing.page.directory / sizeof writing.page.directory[0])
 _Static_assert(EXTENTS <= FIRST_DIRECTORY - 1 + sizeof writing.more / sizeof writing.more[0],

@@ -195,18 +195,20 @@ static struct hw_section *append_section(uint32_t type, uint32_t entry_size, uin
 /* All extents: a pool's are chained from the last to the first. */
 #define EXTENTS_MOST 16384u
 static struct {
-    struct hw_section *section[EXTENTS_MOST + 1];
-    uint64_t base[EXTENTS_MOST + 1]; /* bytes of the pool before it */
-    uint32_t before[EXTENTS_MOST + 1];
     uint32_t used;
-} extents;
+    struct {
+        struct hw_section *section;
+        uint64_t base; /* bytes of the pool before it */
+        uint32_t before;
+    } of[EXTENTS_MOST + 1];
+} extents HW_LARGE;
 
 static void add_extent(struct hw_pool *pool, uint64_t base, struct hw_section *section)
 {
     uint32_t index = ++extents.used;
-    extents.section[index] = section;
-    extents.base[index] = base;
-    extents.before[index] = pool->extents;
+    extents.of[index].section = section;
+    extents.of[index].base = base;
+    extents.of[index].before = pool->extents;
     pool->extents = index;
 }
 
@@ -334,12 +336,12 @@ void hw_pool_publish(enum hw_pool_id id)
     if (id == HW_POOL_MIBS)
         hw_pool_publish(HW_POOL_ACCESS);
     /* From the last extent back to the first one that is full and known to be: what lies before it is, too. */
-    for (uint32_t i = pool->extents; i; i = extents.before[i]) {
-        uint64_t base = extents.base[i], capacity = extents.section[i]->capacity;
+    for (uint32_t i = pool->extents; i; i = extents.of[i].before) {
+        uint64_t base = extents.of[i].base, capacity = extents.of[i].section->capacity;
         uint64_t used = pool->used <= base ? 0 : pool->used - base < capacity ? pool->used - base : capacity;
-        if (used == capacity && extents.section[i]->used == capacity)
+        if (used == capacity && extents.of[i].section->used == capacity)
             break;
-        __atomic_store_n(&extents.section[i]->used, used, __ATOMIC_RELEASE);
+        __atomic_store_n(&extents.of[i].section->used, used, __ATOMIC_RELEASE);
     }
 }
 

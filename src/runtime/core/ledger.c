@@ -19,6 +19,7 @@
 #include "runtime/hooks/hooks.h"
 
 #include <fcntl.h>
+#include <linux/prctl.h>
 #include <sys/uio.h>
 
 #define ROWS_MOST  512u
@@ -30,14 +31,14 @@
 
 /* ---- rows ---- */
 
-static struct hw_ledger_row rows[ROWS_MOST];
+static struct hw_ledger_row rows[ROWS_MOST] HW_LARGE;
 static uint32_t row_count;
 static bool row_runs_code[ROWS_MOST]; /* of a file: some mapping of it can be executed */
 
 static struct {
     uint64_t hash;
     uint32_t string;
-} names[NAMES_MOST];
+} names[NAMES_MOST] HW_LARGE;
 
 /* The string of a name, which is stored once. 0: there is no room. */
 static uint32_t string_of(const char *name)
@@ -139,7 +140,7 @@ static void note_resident(uintptr_t start, uintptr_t end)
 #define PIECES_MOST 1024 /* a power of two; at most three quarters of it are used */
 static struct {
     uintptr_t low, high;
-} piece_blocks[PIECES_MOST];
+} piece_blocks[PIECES_MOST] HW_LARGE;
 static uint32_t pieces_used;
 static bool pieces_known; /* in this measurement */
 
@@ -239,6 +240,10 @@ static bool is_alive(uint32_t tid)
 static uint32_t thread_name(uint32_t tid)
 {
     char path[48], number[24], name[HW_THREAD_NAME + 1] = {0};
+    if (tid == hw_gettid()) {
+        hw_sys(SYS_prctl, PR_GET_NAME, name);
+        return *name ? string_of(name) : 0;
+    }
     struct hw_text text;
     hw_text_init(&text, number, sizeof number);
     hw_text_u64(&text, tid);
@@ -461,7 +466,7 @@ static bool take_line(void *closure, const char *line)
         return true;
     }
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (!hw_starts_with(line, keys[i].key))
+        if (*line != *keys[i].key || !hw_starts_with(line, keys[i].key)) /* most lines are of other numbers */
             continue;
         while (*line && (*line < '0' || *line > '9'))
             line++;

@@ -39,7 +39,7 @@ static uintptr_t first_pointer;
 /* Context -> its entry of MAPPINGS + 1. Entries are added under hw_runtime.lock. */
 static struct {
     uint32_t context, entry;
-} slots[SLOTS];
+} slots[SLOTS] HW_LARGE;
 static bool slots_used;
 
 /* ---- counts by call stack ---- */

@@ -53,7 +53,7 @@ static struct {
     uint32_t used; /* those behind have never been open */
     size_t number; /* of the latest */
     uint32_t of_process;
-} regions;
+} regions HW_LARGE;
 
 void hw_regions_forget(void)
 {

@@ -32,7 +32,7 @@ static struct {
     uint32_t in_use;     /* by threads */
     uint32_t next_sweep; /* look for threads that ended without a word at this count */
     uint32_t serials;
-} threads;
+} threads HW_LARGE;
 
 /* Made once: libc has few. */
 static HW_KEPT struct {

@@ -13,7 +13,7 @@ static struct {
     struct hw_stack_frame frame[FRAMES_MOST]; /* ascending addresses */
     uint32_t count, latest;
     const struct hw_span *stack;
-} frames;
+} frames HW_LARGE;
 
 static bool may_read(void *closure, uintptr_t address)
 {

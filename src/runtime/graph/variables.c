@@ -21,7 +21,7 @@ static struct {
         Elf64_Shdr section[64];
         Elf64_Sym symbol[2048];
     };
-} variables;
+} variables HW_LARGE;
 
 static bool read_at(uint64_t offset, void *to, size_t size)
 {

@@ -35,7 +35,7 @@ static struct {
     int maker;     /* the kernel clears it when that process has ended */
     long result;   /* of the maker */
     char first_stack[4096] __attribute__((aligned(64))), stack[32768] __attribute__((aligned(64)));
-} made;
+} made HW_LARGE;
 
 static void set_stage(uint32_t stage)
 {

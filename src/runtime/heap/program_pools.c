@@ -47,7 +47,7 @@ struct shard {
     struct record *chunk[CHUNKS];
 } __attribute__((aligned(64)));
 
-static struct shard shards[SHARDS];
+static struct shard shards[SHARDS] HW_LARGE;
 static uint32_t pools_in_use; /* a block of a pool has been seen */
 
 /* Temporary blocks: allocated last of all pools by this thread. */

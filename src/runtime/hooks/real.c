@@ -16,7 +16,7 @@ extern char *dlerror(void) __attribute__((weak));
 
 /* ---- start-up allocator ---- */
 
-_Alignas(64) char hw_startup_memory[HW_STARTUP_BYTES];
+_Alignas(64) char hw_startup_memory[HW_STARTUP_BYTES] HW_LARGE;
 static size_t startup_used;
 static uint32_t startup_blocks; /* in use */
 
