@@ -1,5 +1,4 @@
 /* index.c - see index.h. */
-#define XXH_INLINE_ALL
 #include "base/index.h"
 
 #include <stdlib.h>

@@ -70,6 +70,20 @@ _Noreturn static void run_child(const struct hw_launch *launch, char **shell_arg
     _exit(127);
 }
 
+/* Without a copy of this process, which takes longer to make than the program to start. The child only calls the kernel,
+ * on this stack, which waits until it is another program; a function of its own keeps nothing in registers meanwhile. */
+static __attribute__((noinline)) pid_t start_child(const struct hw_launch *launch, char **shell_arguments, int report,
+                                                   const struct sigaction *on_child, const sigset_t *mask)
+{
+    const pid_t pid = vfork();
+    if (pid == 0) {
+        sigaction(SIGCHLD, on_child, NULL);
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        run_child(launch, shell_arguments, report);
+    }
+    return pid;
+}
+
 /* What execvp does with a text: /bin/sh FILE ARGUMENT... NULL when there is no memory. */
 static char **shell_command(const struct hw_launch *launch)
 {
@@ -140,7 +154,7 @@ static void note_end(struct hw_launch *launch, int status, const struct rusage *
     bool killed = WIFSIGNALED(status);
     launch->exit_kind = killed ? HW_EXIT_SIGNAL : HW_EXIT_CODE;
     launch->exit_value = killed ? WTERMSIG(status) : WEXITSTATUS(status);
-    /* Before execve the child was a copy of this process, whose size counts too: less than that says nothing. */
+    /* Before execve the child had the memory of this process, whose size counts too: less than that says nothing. */
     if (usage->ru_maxrss > own_rss_kib)
         launch->peak_rss_bytes = (uint64_t)usage->ru_maxrss * 1024;
 }
@@ -202,20 +216,16 @@ int hw_launch(struct hw_launch *launch, bool *executed, struct hw_error *error)
     /* Ignored SIGCHLD would make the exit status vanish. The child gets back what we inherited. */
     struct sigaction standard = {.sa_handler = SIG_DFL}, inherited_action;
     sigaction(SIGCHLD, &standard, &inherited_action);
-    struct rusage own = {0};
-    getrusage(RUSAGE_SELF, &own);
 
     /* A signal would stop the traced child where nobody waits for that. The trap is the end of execve. */
     sigset_t until_traced;
     sigfillset(&until_traced);
     sigdelset(&until_traced, SIGTRAP);
-    launch->pid = fork();
+    launch->pid = start_child(launch, shell_arguments, report[1], &inherited_action,
+                              launch->before ? &until_traced : &launch->inherited_mask);
     int problem = errno;
-    if (launch->pid == 0) {
-        sigaction(SIGCHLD, &inherited_action, NULL);
-        sigprocmask(SIG_SETMASK, launch->before ? &until_traced : &launch->inherited_mask, NULL);
-        run_child(launch, shell_arguments, report[1]);
-    }
+    struct rusage own = {0};
+    getrusage(RUSAGE_SELF, &own);
     close(report[1]);
     free(shell_arguments);
     if (launch->pid < 0) {

@@ -3,7 +3,6 @@
  * A stack is known by a hash of 128 bits that is made from the outermost frame on: each frame's is made of its
  * caller's, its module and its address. The stack itself is read only when the hash is new; then it enters the tree.
  * The contexts of an input are sorted by shard first, so that each lock is taken once an input. */
-#define XXH_INLINE_ALL
 #include "profile/merge/merge_internal.h"
 
 #include <stdlib.h>
