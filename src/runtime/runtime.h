@@ -31,7 +31,11 @@
 #define HW_HIDDEN __attribute__((visibility("hidden")))
 /* Of zeros, and more than some pages: behind the other variables, which then share few pages. Each page that a short
  * program touches is a page fault. */
+#ifdef __clang__ /* it would write the zeros into the file */
+#define HW_LARGE
+#else
 #define HW_LARGE __attribute__((section(".lbss.heapwise")))
+#endif
 /* The head of a function that is exported and called by nobody here: with its prototype. */
 #define HW_EXPORTED(type, name, arguments)                                                                             \
     HW_EXPORT type name arguments;                                                                                     \
