@@ -30,6 +30,7 @@ int hw_verb_leaks(int argc, char **argv);
 int hw_verb_check(int argc, char **argv);
 int hw_verb_diff(int argc, char **argv);
 int hw_verb_export(int argc, char **argv);
+int hw_verb_import(int argc, char **argv);
 int hw_verb_view(int argc, char **argv);
 int hw_verb_attach(int argc, char **argv);
 int hw_verb_detach(int argc, char **argv);

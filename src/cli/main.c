@@ -23,6 +23,7 @@ const struct hw_verb hw_verbs[] = {
     {"diff", hw_verb_diff, "show what changed from one profile to another"},
     {"check", hw_verb_check, "check whether a profile is within limits, for continuous integration"},
     {"export", hw_verb_export, "write a profile in a format of other tools"},
+    {"import", hw_verb_import, "join samples of perf with the profile of the same run"},
     {"cc", hw_verb_cc, "compile C so that every access to the heap is counted"},
     {"c++", hw_verb_cc, "the same for C++"},
     {"attach", hw_verb_attach, "begin to record a process that runs already"},

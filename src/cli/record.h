@@ -30,6 +30,7 @@ struct hw_record {
     uint64_t contents_peak;
     uint64_t dump_at; /* percent */
     uint64_t process, seconds; /* it runs already; 0: a program is to be started */
+    uint64_t block_log; /* bytes; 1: as many as usual, 0: none */
     uint64_t requests; /* to Valgrind: 1 observed, 2 also answered */
     char **command;
     /* as found */

@@ -16,6 +16,8 @@
 #define DEPTH_MOST    256
 #define SAMPLES_USUAL 50 /* bursts a second of CPU time */
 #define SAMPLES_MOST  1000
+#define LOG_LEAST     ((uint64_t)64 << 10)
+#define LOG_MOST      ((uint64_t)64 << 30)
 
 static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
                            "       heapwise record -p PID [--for TIME] [-o FILE] [--sample-bytes=N] [-q]\n"
@@ -66,6 +68,9 @@ static const char help[] = "Usage: heapwise record [OPTION...] [--] PROGRAM [ARG
                            "      --pinned          at the end and in dumps, record which blocks keep\n"
                            "                        pages resident that are mostly free; see them\n"
                            "                        with heapwise report --section pinned\n"
+                           "      --log-blocks[=SIZE]\n"
+                           "                        log when and where each block lies, at most SIZE bytes\n"
+                           "                        (default 1G): for heapwise import perf\n"
                            "      --dump-at=N%      write a dump when memory passes N percent of its\n"
                            "                        limit: of the cgroup (memory.max, memory.high), of\n"
                            "                        ulimit -v or ulimit -d\n"
@@ -148,6 +153,14 @@ static bool take_contents_peak(void *bytes, const char *text, const struct hw_op
            hw_option_needs(option, text, "a number of bytes, such as 64M");
 }
 
+static bool take_log(void *bytes, const char *text, const struct hw_option *option)
+{
+    uint64_t *value = bytes;
+    *value = 1;
+    return !text || (hw_parse_size(text, value) && *value >= LOG_LEAST && *value <= LOG_MOST) ||
+           hw_option_needs(option, text, "a number of bytes from 64K to 64G, such as 512M");
+}
+
 static bool take_dump_at(void *percent, const char *text, const struct hw_option *option)
 {
     char digits[3];
@@ -194,6 +207,10 @@ static const struct hw_option verb_options[] = {
     HW_OPTION_KEPT("contents-peak", 0, take_contents_peak, uint64_t, struct hw_record, contents_peak),
     HW_OPTION_FLAG("no-samples", 0, struct hw_record, no_samples),
     HW_OPTION_FLAG("pinned", 0, struct hw_record, pinned),
+    {.name = "log-blocks",
+     .value = optional_argument,
+     .take = take_log,
+     .at = HW_OPTION_AT(uint64_t, struct hw_record, block_log)},
     HW_OPTION_KEPT("dump-at", 0, take_dump_at, uint64_t, struct hw_record, dump_at),
     {.name = "valgrind-requests",
      .value = optional_argument,
@@ -235,6 +252,7 @@ static bool accept_together(const struct hw_record *record)
         {allocator && record->leaks, "--leaks", NOT_ALLOCATOR},
         {allocator && record->contents, "--contents", NOT_ALLOCATOR},
         {allocator && record->pinned, "--pinned", NOT_ALLOCATOR},
+        {allocator && record->block_log, "--log-blocks", NOT_ALLOCATOR},
         {allocator && record->requests, "--valgrind-requests",
          "cannot be combined with --mode allocator: that mode does not record pools"},
         {record->seconds && !record->process, "--for", "needs -p"},
@@ -246,6 +264,7 @@ static bool accept_together(const struct hw_record *record)
         {!record->contents && record->no_samples, "--no-samples", "needs --contents"},
         {!record->contents && record->contents_peak, "--contents-peak", "needs --contents"},
         {sampled && record->pinned, "--pinned", NOT_SAMPLED},
+        {sampled && record->block_log, "--log-blocks", NOT_SAMPLED},
         {sampled && record->requests, "--valgrind-requests",
          "cannot be combined with --sample-bytes: pools are not sampled"},
         {paused && allocator, "--paused", NOT_PAUSED("--mode allocator")},
@@ -254,6 +273,7 @@ static bool accept_together(const struct hw_record *record)
         {paused && record->leaks, "--paused", NOT_PAUSED("--leaks")},
         {paused && record->contents, "--paused", NOT_PAUSED("--contents")},
         {paused && record->pinned, "--paused", NOT_PAUSED("--pinned")},
+        {paused && record->block_log, "--paused", NOT_PAUSED("--log-blocks")},
         {paused && record->requests, "--paused", NOT_PAUSED("--valgrind-requests")},
         {record->names.suppressions.count && !record->exit_code, "--suppressions",
          "needs --leaks and --exit-code: the profile has all blocks"},
@@ -344,6 +364,8 @@ char *hw_record_runtime_options(const struct hw_record *record)
         fputs(":pinned=1", out);
     if (record->dump_at)
         fprintf(out, ":dump-at=%" PRIu64, record->dump_at);
+    if (record->block_log)
+        fprintf(out, ":log-blocks=%" PRIu64, record->block_log);
     if (record->requests)
         fprintf(out, ":valgrind-requests=%d", (int)record->requests);
     if (record->paused)

@@ -32,7 +32,7 @@ static const char lists[] =
 #include "report/view/measures.def"
     ;
 static const char sections[] =
-    "summary findings fields functions timeline memory access globals sampled allocator not-observed "
+    "summary findings fields functions timeline memory access globals sampled perf allocator not-observed "
 #define HW_BOTH(id, key, ...) key " "
 #define HW_LIST(id, key, ...) key " "
 #include "report/view/measures.def"
@@ -295,6 +295,8 @@ static void complete_arguments(const struct hw_verb *verb, const char *help, cha
         print_options(help, typed);
     else if (!strcmp(verb->name, "dump") || !strcmp(verb->name, "start") || !strcmp(verb->name, "stop"))
         print_processes(typed);
+    else if (!strcmp(verb->name, "import") && count == 2)
+        puts("perf\tsamples of Linux's perf");
     else if (runs)
         printf(":command %d\n", count);
     else if (strcmp(verb->name, "doctor"))

@@ -813,6 +813,7 @@ struct hw_page_group {
 };
 
 #include "profile/format_access.h"
+#include "profile/format_perf.h"
 #include "profile/format_allocator.h"
 
 /* ---- merged and symbolised profiles (heapwise merge) ---- */

@@ -421,6 +421,11 @@ struct hw_profile {
     size_t occupancy_count;
     const struct hw_page_group *page_groups;
     size_t page_group_count;
+    const struct hw_perf_info *perf; /* NULL: no samples of perf were imported; contexts of the next exist */
+    const struct hw_perf_count *perf_counts;
+    size_t perf_count;
+    const struct hw_perf_side *perf_sides; /* by line */
+    size_t perf_side_count;
     const struct hw_run *runs; /* of a merged profile: what was merged */
     size_t run_count;
     const struct hw_note *notes;

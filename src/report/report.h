@@ -28,6 +28,7 @@ enum hw_report_section {
     HW_REPORT_KEEPS,     /* who keeps it */
     HW_REPORT_CONTENTS,  /* what is in it */
     HW_REPORT_PINNED,    /* what keeps pages resident */
+    HW_REPORT_PERF,      /* samples of perf */
     HW_REPORT_TYPES,     /* the heap by type */
     HW_REPORT_NOT_OBSERVED,
     HW_REPORT_SECTIONS

@@ -487,6 +487,7 @@ static bool build(struct hw_profile_builder *builder)
     hw_profile_take_keeps(profile, builder->tables, builder->problems);
     hw_profile_take_contents(profile, builder->tables, builder->problems);
     hw_profile_take_pins(profile, builder->tables, builder->problems);
+    hw_profile_take_perf(profile, builder->tables, builder->problems);
     raise_peak(profile);
     hw_profile_fit_observed(profile);
     hw_profile_fit_sampled_peak(profile);

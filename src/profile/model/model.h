@@ -44,6 +44,7 @@ bool hw_profile_take_threads(struct hw_profile *profile, struct hw_arena *arena,
 /* ---- model_keeps.c ---- */
 
 /* Fills who keeps blocks; maps and context entries are there already. */
+void hw_profile_take_perf(struct hw_profile *profile, const struct hw_tables *tables, struct hw_problems *problems);
 void hw_profile_take_pins(struct hw_profile *profile, const struct hw_tables *tables, struct hw_problems *problems);
 void hw_profile_take_keeps(struct hw_profile *profile, const struct hw_tables *tables, struct hw_problems *problems);
 

@@ -796,6 +796,7 @@ static void print_report(struct json_writer *writer)
                    {BIT(HW_REPORT_FIELDS), hw_json_fields},
                    {BIT(HW_REPORT_FINDINGS), hw_json_findings},
                    {BIT(HW_REPORT_SAMPLES), hw_json_samples},
+                   {BIT(HW_REPORT_PERF), hw_json_perf},
                    {BIT(HW_REPORT_ALLOCATOR), hw_json_allocator},
                    {BIT(HW_REPORT_REGIONS), print_regions},
                    {BIT(HW_REPORT_SIZES), hw_json_sizes},

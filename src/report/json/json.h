@@ -145,6 +145,9 @@ void hw_json_set_type(struct json_writer *writer, json_t *object, const struct h
 
 void hw_json_pinned(struct json_writer *writer, json_t **pinned, json_t **pages);
 
+/* json_perf.c: prints "perf", null where nothing was imported. */
+void hw_json_perf(struct json_writer *writer);
+
 /* json_keeps.c: who keeps blocks; null where it was not recorded. */
 json_t *hw_json_keeps(struct json_writer *writer);
 

@@ -19,6 +19,7 @@ const char *const hw_report_section_names[HW_REPORT_SECTIONS] = {
     [HW_REPORT_FINDINGS] = "findings",   [HW_REPORT_FIELDS] = "fields",     [HW_REPORT_SIZES] = "sizes",
     [HW_REPORT_LIFETIMES] = "lifetimes", [HW_REPORT_LEAKS] = "leaks",       [HW_REPORT_KEEPS] = "keeps",
     [HW_REPORT_CONTENTS] = "contents",   [HW_REPORT_PINNED] = "pinned",
+    [HW_REPORT_PERF] = "perf",
     [HW_REPORT_TYPES] = "types",         [HW_REPORT_NOT_OBSERVED] = "not-observed",
 #define HW_BOTH(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
 #define HW_LIST(id, key, ...) [HW_REPORT_LISTS + HW_SORT_##id] = key,
@@ -407,6 +408,7 @@ void hw_text_sections(struct hw_text *text, uint64_t sections)
         [HW_REPORT_LEAKS] = hw_text_leaks,         [HW_REPORT_KEEPS] = hw_text_keeps,
         [HW_REPORT_CONTENTS] = hw_text_contents,   [HW_REPORT_PINNED] = hw_text_pinned,
         [HW_REPORT_NOT_OBSERVED] = hw_text_not_observed, [HW_REPORT_TYPES] = hw_text_types,
+        [HW_REPORT_PERF] = hw_text_perf,
         [HW_REPORT_ACCESS] = hw_text_accesses,     [HW_REPORT_GLOBALS] = hw_text_globals,
         [HW_REPORT_FINDINGS] = hw_text_findings,   [HW_REPORT_FIELDS] = hw_text_fields,
         [HW_REPORT_SAMPLES] = hw_text_samples,     [HW_REPORT_ALLOCATOR] = hw_text_allocator,
@@ -430,6 +432,7 @@ void hw_text_sections(struct hw_text *text, uint64_t sections)
                                                       HW_REPORT_LISTS + HW_SORT_SHARING,
                                                       HW_REPORT_GLOBALS,
                                                       HW_REPORT_SAMPLES,
+                                                      HW_REPORT_PERF,
                                                       HW_REPORT_ALLOCATOR,
                                                       HW_REPORT_REGIONS,
                                                       HW_REPORT_LEAKS,
@@ -518,6 +521,8 @@ static uint64_t sections_with_content(const struct hw_view *view, bool findings)
         sections |= 1ull << HW_REPORT_CONTENTS;
     if (view->profile->heap_pages)
         sections |= 1ull << HW_REPORT_PINNED;
+    if (view->profile->perf)
+        sections |= 1ull << HW_REPORT_PERF;
     if (view->sampled)
         sections |= 1ull << HW_REPORT_SAMPLES;
     if (view->profile->observed)

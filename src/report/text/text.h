@@ -137,6 +137,9 @@ void hw_text_leaks(struct hw_text *text);
 
 /* text_contents.c: what is in the blocks. */
 void hw_text_contents(struct hw_text *text);
+/* text_perf.c: samples of perf. */
+void hw_text_perf(struct hw_text *text);
+
 /* text_pinned.c: what keeps pages resident. */
 void hw_text_pinned(struct hw_text *text);
 

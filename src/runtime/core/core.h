@@ -85,6 +85,7 @@ struct hw_options {
     uint64_t contents_peak;    /* not 0: near the peak instead, from so many live bytes on */
     uint32_t pinned;           /* 1: the live heap is walked page by page at the end and for dumps */
     uint32_t valgrind_requests; /* 1: blocks that the program announces to Valgrind are recorded; 2: it is answered */
+    uint64_t block_log;        /* bytes of the log of blocks in the profile; 0: none is written */
     uint32_t block_table;      /* 1: use the table store even where the map is possible */
     uint32_t verbose;
     bool waits;                /* start=off, and that is possible */

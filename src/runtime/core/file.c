@@ -41,7 +41,7 @@ static struct {
 #define G (1024ull * M)
 
 /* When a section is written, and whether a forked child begins with its parent's entries. */
-enum pool_when { ALWAYS, ACCESS, SAMPLING, SHARING, FIELDS, ALLOCATOR };
+enum pool_when { ALWAYS, ACCESS, SAMPLING, SHARING, FIELDS, ALLOCATOR, LOGGING };
 #define COPIED true
 #define EMPTY  false
 
@@ -388,6 +388,8 @@ static bool is_wanted(int id)
         return hw_shadow.fields != 0;
     case ALLOCATOR:
         return hw_runtime.mode == HW_MODE_ALLOCATOR;
+    case LOGGING:
+        return hw_options.block_log != 0;
     default:
         return true;
     }

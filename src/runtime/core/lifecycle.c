@@ -279,6 +279,7 @@ static const char *why_not_wait(void)
            : hw_options.leaks || hw_options.keeps      ? "leaks"
            : hw_options.contents                       ? "contents"
            : hw_options.pinned                         ? "pinned"
+           : hw_options.block_log                      ? "log-blocks"
            : hw_options.valgrind_requests              ? "valgrind-requests"
                                                        : NULL;
 }

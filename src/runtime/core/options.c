@@ -87,6 +87,8 @@ static const struct option {
      "1: at the end and in dumps, record which blocks keep pages resident that are mostly free"},
     {"valgrind-requests", OPTION_U32, &hw_options.valgrind_requests,
      "1: record blocks that the program announces to Valgrind; 2: and answer that Valgrind is there"},
+    {"log-blocks", OPTION_SIZE, &hw_options.block_log,
+     "1: log when and where each block lies, for heapwise import; or most bytes of that log (1G)"},
     {"block-table", OPTION_U32, &hw_options.block_table, NULL},
     {"dump-interval", OPTION_SECONDS, &hw_options.dump_interval_ns,
      "seconds (also 0.5) between dumps NAME.dumpN.hwprof; 0: none"},
@@ -258,6 +260,8 @@ void hw_options_read(void)
         parse_options(text);
     if (hw_options.words_period_ms < 1 || hw_options.words_period_ms > 3600000)
         hw_options.words_period_ms = 20;
+    if (hw_options.block_log == 1)
+        hw_options.block_log = 1ull << 30;
     if (hw_options.depth < 1 || hw_options.depth > HW_DEPTH_MAX)
         hw_options.depth = HW_DEPTH_MAX;
     if (hw_options.dump_at > 99) {

@@ -84,6 +84,11 @@ static bool has_requests(void)
     return hw_options.valgrind_requests && !hw_runtime.weighted;
 }
 
+static bool has_block_log(void)
+{
+    return hw_options.block_log != 0;
+}
+
 static bool has_pinned(void)
 {
     return hw_options.pinned != 0;
@@ -107,6 +112,7 @@ static const struct part parts[] = {
     {.name = "heap", .start = hw_heap_start, .fork = hw_heap_start},
     {.name = "contexts", .try_start = hw_contexts_start, .try_fork = hw_contexts_rebuild},
     {.name = "blocks", .try_start = hw_blocks_start},
+    {.name = "log of blocks", .on = has_block_log, .start = hw_block_log_start, .fork = hw_block_log_start},
     /* A child that cannot rebuild its contexts has no profile, and nothing to be described in. */
     {.name = "allocator's name, in a child", .fork = hw_describe_allocator},
     /* Blocks are there by now, and get their layout; fields lie in the planes of accesses. */

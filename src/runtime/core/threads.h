@@ -44,6 +44,7 @@ struct hw_thread {
     uint32_t serial;
     uint32_t tid;
     uint32_t ring_next, ring_lap;
+    uint32_t log_next, log_end; /* of its piece of the log of blocks (block_log.c) */
     uint32_t free_records; /* list of free small block records, HW_NONE at the end */
     uint32_t *mib_index;   /* context -> MIB index, 0 none */
     uint32_t mib_index_size;

@@ -18,6 +18,11 @@ void hw_block_starts_clear(const void *address);
 /* 0: there is none, or it cannot be found in reasonable time. */
 uintptr_t hw_block_starts_find(uintptr_t address);
 
+/* ---- block_log.c ---- */
+
+/* A block begins, or (HW_NONE for CONTEXT, and 0 for SIZE) ends. */
+void hw_block_log_add(struct hw_thread *thread, const void *address, uint64_t size, uint32_t context, uint64_t tick);
+
 /* ---- heap.c: blocks of the program's own allocators ---- */
 
 void hw_heap_pool_allocated(struct hw_thread *thread, void *address, const struct hw_block *block);

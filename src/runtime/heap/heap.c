@@ -32,6 +32,10 @@ static struct {
     uint32_t mask, count;
 } pairs;
 
+/* What few runs want of each event, so that the others have one test for it all. */
+enum { ALSO_SAMPLED = 1, ALSO_FREE_STACKS = 2, ALSO_LOG = 4 };
+static uint32_t also;
+
 static uint32_t peak_busy; /* a thread is noting a new peak */
 
 /* ---- MIBs ---- */
@@ -84,6 +88,8 @@ void hw_heap_start(void)
     store.sets = 0;
     pairs.slots = NULL; /* a forked child starts anew */
     pairs.mask = pairs.count = 0;
+    also = (hw_options.sample_bytes ? ALSO_SAMPLED : 0) | (hw_options.free_stacks ? ALSO_FREE_STACKS : 0) |
+           (hw_options.block_log && !hw_runtime.weighted ? ALSO_LOG : 0);
     if (hw_options.sample_bytes)
         hw_sample_peaks_start();
     if (!hw_options.table_entries)
@@ -368,6 +374,19 @@ static inline void add_block(struct hw_mib *mib, struct hw_thread *thread, uint6
 /* A block whose free was not seen (the program freed it behind the runtime's back) gives way to a new one. */
 static __attribute__((noinline)) void replaced(struct hw_thread *thread, void *address, const struct hw_block *old);
 
+static __attribute__((noinline)) void also_allocated(struct hw_thread *thread, const void *address,
+                                                     const struct hw_block *block, const struct hw_sample *sample,
+                                                     struct hw_mib *mib, uint32_t context)
+{
+    if (also & ALSO_LOG) {
+        hw_block_log_add(thread, address, block->size, context, file_tick(block->stamp));
+        return;
+    }
+    mib->count_variance += sample->count_variance;
+    mib->bytes_variance += sample->bytes_variance;
+    hw_sample_live(block, 1, thread->interrupted);
+}
+
 HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, struct hw_walk *walk,
                          const struct hw_block *like)
 {
@@ -392,11 +411,8 @@ HW_INLINE void allocated(struct hw_thread *thread, void *address, size_t size, s
     else if (hw_unlikely(hw_shadow.fields))
         hw_fields_allocated(mib, address);
     add_block(mib, thread, size, tick, block.cpu, weight, bytes);
-    if (hw_unlikely(hw_options.sample_bytes != 0)) {
-        mib->count_variance += sample.count_variance;
-        mib->bytes_variance += sample.bytes_variance;
-        hw_sample_live(&block, 1, thread->interrupted);
-    }
+    if (hw_unlikely(also & (ALSO_SAMPLED | ALSO_LOG)))
+        also_allocated(thread, address, &block, &sample, mib, hw_walk_context(walk));
     if (hw_unlikely(!walk->mib))
         mib_end(thread, hw_walk_context(walk));
     thread->last_block = address;
@@ -514,6 +530,16 @@ static __attribute__((noinline)) void freed_old(struct hw_thread *thread, void *
         change_live(thread, -bytes, -(int64_t)weight, TICK_LATER);
 }
 
+/* FRAME is 0 where the block was reported before: in reallocations, and where another one has taken its place. In a
+ * child what it has inherited begins here: it was not live for its log. */
+static __attribute__((noinline)) void log_freed(struct hw_thread *thread, const void *address,
+                                                const struct hw_block *block, uint64_t now)
+{
+    if (is_inherited(block))
+        hw_block_log_add(thread, address, block->size, block->context, 0);
+    hw_block_log_add(thread, address, 0, HW_NONE, now - hw_runtime.tick_base);
+}
+
 static void account_free(struct hw_thread *thread, void *address, const struct hw_block *block, uint64_t now,
                          bool temporary, uintptr_t frame)
 {
@@ -521,6 +547,8 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     if (hw_unlikely(block->stamp < thread->born)) { /* old, or of a thread that had this slot before */
         if (block->stamp < hw_runtime.old_below) {
             freed_old(thread, address, block, now);
+            if (also & ALSO_LOG && frame)
+                log_freed(thread, address, block, now);
             return;
         }
         of_others = true;
@@ -529,7 +557,7 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     const uint64_t weight = sample.weight;
     const int64_t bytes = (int64_t)sample.bytes;
     uint32_t free_context = HW_NONE;
-    if (hw_unlikely(hw_options.free_stacks))
+    if (hw_unlikely(also & ALSO_FREE_STACKS))
         free_context = frame ? hw_walk_context(hw_walk_at(thread, frame)) : 0;
     struct hw_mib *mib = mib_begin(thread, block->context);
     if (hw_access_on())
@@ -554,8 +582,12 @@ static void account_free(struct hw_thread *thread, void *address, const struct h
     thread->entry->frees += weight;
     uint64_t tick = now - hw_runtime.tick_base;
     change_live(thread, -bytes, -(int64_t)weight, tick);
-    if (hw_unlikely(hw_options.free_stacks))
-        count_free_stack(block->context, free_context, weight, (uint64_t)bytes);
+    if (hw_unlikely(also & (ALSO_FREE_STACKS | ALSO_LOG))) {
+        if (also & ALSO_FREE_STACKS)
+            count_free_stack(block->context, free_context, weight, (uint64_t)bytes);
+        if (also & ALSO_LOG && frame)
+            log_freed(thread, address, block, now);
+    }
     if (hw_unlikely(tick >= hw_runtime.timeline_fall))
         hw_timeline_tick(thread, tick, -bytes);
 }
@@ -603,9 +635,18 @@ bool hw_heap_realloc_begin(struct hw_thread *thread, void *address, struct hw_bl
         hw_timeline_tick(thread, hw_ticks_raw() - hw_runtime.tick_base, 0);
     if (!hw_block_take(thread, address, block))
         return false;
+    if (hw_unlikely(also & ALSO_LOG)) /* before the allocator may give the address to another thread */
+        log_freed(thread, address, block, hw_ticks_raw());
     if (hw_access_on())
         hw_access_realloc_begin(thread, address, block);
     return true;
+}
+
+/* It begins again, after the end that was logged before the reallocation. */
+static __attribute__((noinline)) void log_resized(struct hw_thread *thread, const void *address,
+                                                  const struct hw_block *block)
+{
+    hw_block_log_add(thread, address, block->size, block->context, hw_ticks_raw() - hw_runtime.tick_base);
 }
 
 /* The block was freed, or (SIZE is not 0) stays where it is. */
@@ -613,6 +654,8 @@ static __attribute__((noinline)) void reallocated_to_nothing(struct hw_thread *t
                                                              const struct hw_block *block)
 {
     struct hw_block old;
+    if (size && also & ALSO_LOG)
+        log_resized(thread, address, block);
     if (size)
         hw_block_put(thread, address, block, &old);
     else
@@ -656,6 +699,8 @@ void hw_heap_realloc_end(struct hw_thread *thread, void *old_address, void *new_
     block->size = size;
     if (hw_unlikely(hw_block_put(thread, new_address, block, &old)))
         replaced(thread, new_address, &old);
+    if (hw_unlikely(also & ALSO_LOG))
+        log_resized(thread, new_address, block);
     thread->last_block = NULL;
     if (inherited && !hw_access_on())
         return; /* the parent's block; what it grew by is neither */

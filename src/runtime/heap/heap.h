@@ -122,6 +122,10 @@ struct hw_mib *hw_mib_get(struct hw_thread *thread, uint32_t context);
 void hw_heap_flush(struct hw_thread *thread);
 void hw_heap_threads_many(void);
 
+/* ---- block_log.c: when and where blocks begin and end ---- */
+
+void hw_block_log_start(void);
+
 /* ---- distributions.c: for resets; no event is under way ---- */
 
 /* Counts of sizes and lifetimes begin again at zero; what is live stays, and is what was live at the peak number EPOCH.
