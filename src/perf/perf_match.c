@@ -112,6 +112,7 @@ void hw_perf_match_line(struct hw_perf_match *match, const char *line)
     case HW_PERF_LINE_MAPPING:
         if (mapping.pid != match->pid)
             break;
+        mapping.line = match->lines;
         if (HW_GROW(match->mappings, match->mapping_room, match->mapping_count + 1))
             match->mappings[match->mapping_count++] = mapping;
         else
@@ -274,7 +275,7 @@ static int compare_samples(const void *left, const void *right)
 static int compare_mappings(const void *left, const void *right)
 {
     const struct hw_perf_mapping *a = left, *b = right;
-    return HW_ORDER(a->time_ns, b->time_ns) ?: HW_ORDER(a->start, b->start);
+    return HW_ORDER(a->time_ns, b->time_ns) ?: HW_ORDER(a->line, b->line);
 }
 
 static bool is_end(const struct hw_block_event *event)

@@ -42,6 +42,7 @@ struct hw_perf_mapping {
     uint32_t pid;
     uint64_t time_ns;
     uint64_t start, end;
+    uint64_t line; /* its number, by who reads the lines */
     enum hw_perf_region kind;
     bool writable;
 };

@@ -30,19 +30,19 @@ static void wait_a_moment(void)
         ;
 }
 
-__attribute__((noinline)) static char *make_first(size_t size)
+__attribute__((noipa)) static char *make_first(size_t size)
 {
     char *volatile block = malloc(size);
     return block;
 }
 
-__attribute__((noinline)) static char *make_second(size_t size)
+__attribute__((noipa)) static char *make_second(size_t size)
 {
     char *volatile block = malloc(size);
     return block;
 }
 
-__attribute__((noinline)) static char *make_shared(size_t size)
+__attribute__((noipa)) static char *make_shared(size_t size)
 {
     char *volatile block = aligned_alloc(64, size);
     return block;
