@@ -400,9 +400,11 @@ static void test_perf_itself(void **state)
     struct run_result result = run(probe, NULL);
     const bool possible = !result.code && !result.signal;
     run_result_free(&result);
-    const char *const read[] = {"perf", "script", "-i", data, "-F", "pid,tid,time,addr", NULL};
+    const char *const read[] = {"perf", "script", "--header", "--show-mmap-events", "--ns", "-G", "-i", data, "-F",
+                                "pid,tid,time,event,ip,addr", NULL};
     result = run(read, NULL);
-    const bool readable = !result.code && strchr(result.out, '/');
+    const bool readable = !result.code && strstr(result.out, "PERF_RECORD_MMAP2") && strstr(result.out, "page-faults:") &&
+                          strstr(result.out, "# clockid: monotonic");
     run_result_free(&result);
     if (!possible || !readable)
         SKIP("perf cannot record page faults here");
