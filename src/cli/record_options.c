@@ -157,7 +157,7 @@ static bool take_log(void *bytes, const char *text, const struct hw_option *opti
 {
     uint64_t *value = bytes;
     *value = 1;
-    return !text || (hw_parse_size(text, value) && *value >= LOG_LEAST && *value <= LOG_MOST) ||
+    return !text || (hw_size_read(text, value) && *value >= LOG_LEAST && *value <= LOG_MOST) ||
            hw_option_needs(option, text, "a number of bytes from 64K to 64G, such as 512M");
 }
 
