@@ -21,17 +21,18 @@
  * is asked for by its name: a program may have brought another allocator. */
 static const struct {
     const char *name, *library, *package;
+    const char *family; /* whose settings it has, if that has another name */
 } usual[] = {
-    {"glibc", "libc.so.6", "libc6"},
-    {"jemalloc", "libjemalloc.so.2", "libjemalloc2"},
-    {"tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"},
-    {"tcmalloc", "libtcmalloc.so.4", "libgoogle-perftools4"},
-    {"mimalloc", "libmimalloc.so.2", "libmimalloc2.0"},
-    {"mimalloc", "libmimalloc.so.3", "libmimalloc3"},
-    {"tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2"},
+    {"glibc", "libc.so.6", "libc6", NULL},
+    {"jemalloc", "libjemalloc.so.2", "libjemalloc2", NULL},
+    {"tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4", NULL},
+    {"tcmalloc", "libtcmalloc.so.4", "libgoogle-perftools4", NULL},
+    {"mimalloc", "libmimalloc.so.2", "libmimalloc2.0", NULL},
+    {"mimalloc", "libmimalloc.so.3", "libmimalloc3", NULL},
+    {"tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2", NULL},
     /* Where both are installed: of one name only the first counts. */
-    {"tcmalloc-full", "libtcmalloc.so.4", "libgoogle-perftools4"},
-    {"mimalloc3", "libmimalloc.so.3", "libmimalloc3"},
+    {"tcmalloc-full", "libtcmalloc.so.4", "libgoogle-perftools4", "tcmalloc"},
+    {"mimalloc3", "libmimalloc.so.3", "libmimalloc3", "mimalloc"},
 };
 
 /* ---- cache ---- */
@@ -179,6 +180,14 @@ int hw_kernel_huge_pages(void)
     if (file)
         fclose(file);
     return !fine ? -1 : strstr(line, "[always]") ? 2 : strstr(line, "[madvise]") ? 1 : 0;
+}
+
+const char *hw_allocator_family(const char *name)
+{
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (usual[i].family && strcmp(usual[i].name, name) == 0)
+            return usual[i].family;
+    return name;
 }
 
 const char *hw_allocator_package(const char *library)

@@ -38,6 +38,9 @@ const char *hw_allocator_library(const char *name);
 /* Transparent huge pages of this machine: 0 never, 1 for those that ask (madvise), 2 always, -1: not known. */
 int hw_kernel_huge_pages(void);
 
+/* The allocator whose settings NAME has: "tcmalloc" for "tcmalloc-full"; else NAME. */
+const char *hw_allocator_family(const char *name);
+
 /* Debian's package with LIBRARY, NULL: not known. */
 const char *hw_allocator_package(const char *library);
 

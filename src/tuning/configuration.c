@@ -228,7 +228,8 @@ bool hw_configuration_parse(struct hw_configuration *configuration, const struct
         return false;
     }
     if (!configuration->settings[0])
-        snprintf(configuration->settings, sizeof configuration->settings, "%s", configuration->allocator);
+        snprintf(configuration->settings, sizeof configuration->settings, "%s",
+                 hw_allocator_family(configuration->allocator));
     if (!reading.has_library && strcmp(configuration->allocator, HW_CONFIGURATION_OWN) != 0) {
         const char *library = hw_allocator_library(configuration->allocator);
         if (!library) {
