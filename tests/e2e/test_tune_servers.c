@@ -58,8 +58,8 @@ static void check_stopped(void)
 static void check_server(const char *goal, const char *expression, const char *decided_by)
 {
     make_server("state");
-    const char *const arguments[] = {"tune",     "--json", goal, "--no-profile", FAKE,    load, ready,
-                                     expression, "--",     "sh", "-c",           program, NULL};
+    const char *const arguments[] = {"tune",     "--json", goal, FAKE, load,    ready,
+                                     expression, "--",     "sh", "-c", program, NULL};
     json_t *object = tuned(arguments);
     assert_string_equal(json_text(object, "winner"), "fakemalloc, release 1");
     assert_string_equal(json_text(object, "decided_by"), decided_by);
@@ -105,10 +105,9 @@ static void test_continued(void **state)
     make_server("continued");
     char *file = join_path(test_directory, "trials"), option[4300];
     snprintf(option, sizeof option, "--resume=%s", file);
-    const char *const first[] = {heapwise_path(), "tune", "--json", "--for=throughput",
-                                 "--no-profile",  FAKE,   load,     ready,
-                                 option,          "--",   "sh",     "-c",
-                                 program,         NULL};
+    const char *const first[] = {
+        heapwise_path(), "tune", "--json", "--for=throughput", FAKE, load, ready, option, "--", "sh", "-c",
+        program,         NULL};
     struct run_process process = run_start(first, &(struct run_options){.environment = fake_environment});
     for (int tries = 0; lines_of(file) < 8 && tries < 30000; tries++)
         usleep(10000);

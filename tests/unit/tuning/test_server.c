@@ -12,7 +12,7 @@
 
 static struct hw_server usual(void)
 {
-    return (struct hw_server){.load = "true", .ready = "true", .stop = SIGTERM, .grace_s = 0.2};
+    return (struct hw_server){.load = "true", .ready = "true", .stop = SIGTERM, .grace_s = 60};
 }
 
 static struct hw_trial trial;
@@ -107,8 +107,10 @@ static void test_stop(void **state)
 {
     struct hw_server how = usual();
     how.ready = IS_UP;
+    how.grace_s = 0.2;
     expect("trap '' TERM; >up; while :; do sleep 0.02; done", &how, "");
     assert_true(trial.cost.killed);
+    how.grace_s = 60;
     expect("trap 'kill -SEGV $$' TERM; >up; while :; do sleep 0.02; done", &how, "it crashed when it was stopped");
     assert_false(trial.cost.killed);
 }
