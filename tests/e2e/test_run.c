@@ -12,6 +12,7 @@
 #include "allocators/installed.h"
 #include "support/check.h"
 #include "support/recording.h"
+#include "test_config.h"
 #include "tuning/settings.h"
 
 static char folder[] = "/tmp/heapwise-run-XXXXXX", config[64];
@@ -333,10 +334,9 @@ static void test_processors(void **state)
 static void test_other_malloc_in_the_environment(void **state)
 {
     char preload[4200];
-    const char *library = program_path("libfakemalloc.so");
-    if (!library)
-        SKIP("the library could not be built");
-    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
+    if (TEST_SANITIZED)
+        SKIP("an allocator cannot be preloaded into tools built with AddressSanitizer");
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", need_program("libfakemalloc.so"));
     write_config("allocator = glibc\nhugetlb = 1\n");
     struct run_result result = run_with((const char *const[]){"true", NULL}, (const char *const[]){preload, NULL});
     assert_exit(&result, 125, "with another malloc");
