@@ -213,7 +213,7 @@ static void postgres(char *command, size_t size, const char *folder, const char 
 static void test_postgres(void **state)
 {
     glob_t found;
-    char folder[512] = "", data[4200], command[9000], arguments[4400], port[16], generator[1024], home[4300];
+    char folder[512] = "", data[4200], command[9000], arguments[4400], is_ready[600], generator[1024], home[4300];
     if (glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) == 0) {
         snprintf(folder, sizeof folder, "%.500s", found.gl_pathv[found.gl_pathc - 1]);
         *strrchr(folder, '/') = '\0';
@@ -243,7 +243,8 @@ static void test_postgres(void **state)
     }
     const unsigned number = free_port();
     write_fake_settings("server", "");
-    snprintf(port, sizeof port, "--ready=%u", number);
+    /* its port can be connected to before it answers */
+    snprintf(is_ready, sizeof is_ready, "--ready='%.500s/pg_isready' -q -h 127.0.0.1 -p %u", folder, number);
     snprintf(generator, sizeof generator,
              "--load=b='%.500s/pgbench -h 127.0.0.1 -p %u -U guest'; $b -q -i -s 1 postgres >/dev/null 2>&1 && "
              "$b -n -c 2 -t 20 postgres",
@@ -252,9 +253,9 @@ static void test_postgres(void **state)
              data, number);
     postgres(command, sizeof command, folder, "postgres", arguments);
     snprintf(in_folder, sizeof in_folder, "cd / && exec %s", command);
-    const char *const words[] = {"tune",    "--json", "--for=latency", "--budget=2s", "--no-profile", "--stop=INT",
-                                 FAKE,      port,     generator,       "--",          "sh",           "-c",
-                                 in_folder, NULL};
+    const char *const words[] = {"tune",       "--json", "--for=latency", "--budget=2s", "--no-profile",
+                                 "--stop=INT", FAKE,     is_ready,        generator,     "--",
+                                 "sh",         "-c",     in_folder,       NULL};
     struct run_result result =
         heapwise(words, &(struct run_options){.environment = fake_environment, .timeout_s = 500});
     (void)!system(home);
