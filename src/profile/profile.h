@@ -70,7 +70,7 @@ struct hw_profile_field {
      * is not known of them. UNSEEN: code that does not count may access it, too. */
     uint64_t possible_reads, possible_writes;
     bool unseen;
-    double share_error; /* sampled: two standard errors of the share of the struct's accesses that is to it */
+    double share_error; /* sampled: two standard errors of its share of the struct's accesses; -1: too few bursts */
 };
 
 struct hw_profile_struct {

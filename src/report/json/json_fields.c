@@ -21,7 +21,7 @@ static json_t *field_value(struct json_writer *writer, const struct hw_profile_s
     if (hw_view_fields(writer->view)->sampled) {
         const double all = (double)structure->reads + (double)structure->writes;
         set(writer, object, "share", json_real(all > 0 ? ((double)field->reads + (double)field->writes) / all : 0));
-        set(writer, object, "share_error", json_real(field->share_error));
+        set(writer, object, "share_error", field->share_error < 0 ? json_null() : json_real(field->share_error));
     }
     if (field->inherited_reads || field->inherited_writes) {
         set_count(writer, object, "inherited_reads", field->inherited_reads);

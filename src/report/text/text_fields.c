@@ -161,7 +161,10 @@ static bool is_possibly_used(const struct hw_profile_field *field)
 static void print_error(const struct rows *rows, const struct hw_profile_field *field)
 {
     const struct hw_page *page = &rows->text->page;
-    fprintf(page->stream, page->utf8 ? "  \u00b1%-4.1f" : " +-%-4.1f", 100 * field->share_error);
+    if (field->share_error < 0)
+        fprintf(page->stream, page->utf8 ? "  \u00b1?   " : " +-?   ");
+    else
+        fprintf(page->stream, page->utf8 ? "  \u00b1%-4.1f" : " +-%-4.1f", 100 * field->share_error);
 }
 
 static void print_field(struct rows *rows, const struct hw_profile_field *field)
@@ -488,14 +491,15 @@ static void print_sampled(struct hw_text *text)
     hw_buffer_add(&line, ", %s to blocks of unknown type.", share_of(kinds->unknown, kinds->all));
     fputc('\n', text->page.stream);
     hw_page_wrap(&text->page, 0, "", hw_buffer_text(&line));
-    hw_page_wrap(&text->page, 0, "",
+    if (sampled->fields.struct_count)
+        hw_page_wrap(&text->page, 0, "",
                  "\u00b1 is two standard errors of a share, in percentage points. A use is what one burst of samples saw of an "
                  "object. Samples do not show code that depends on the order of members (fwrite, memcmp, casts): look for "
                  "it before you change a struct.");
-    if (kinds->unknown == kinds->all)
+    if (kinds->unknown > kinds->all / 2)
         hw_page_wrap(&text->page, 0, "",
-                     "No type is known: the program and its libraries need debug information (-g, or packages with debug "
-                     "symbols).");
+                     "Types of blocks are known where the code that allocates them has debug information (-g, or a package "
+                     "with debug symbols); the beginning of heapwise report names what lacks it.");
     text->failed |= line.failed;
     hw_buffer_free(&line);
 }

@@ -14,7 +14,8 @@
 #include "base/index.h"
 #include "base/order.h"
 
-#define BURST_MOST 256 /* accesses */
+#define BURST_MOST   256 /* accesses */
+#define BURSTS_LEAST 10  /* fewer do not say how much they differ */
 
 #define REFUTED      (HW_NONE - 1) /* as the type of a context: the samples are against it */
 #define WRONG_LEAST  8             /* accesses that must not be, */
@@ -26,8 +27,8 @@ struct type {
     uint64_t *burst;        /* by field: accesses in this burst */
     double *squares, *with; /* by field, over bursts: accesses squared, accesses times those to the struct */
     double own_squares;
-    uint64_t own; /* accesses to the struct in this burst */
-    uint32_t last_burst;
+    uint64_t own;    /* accesses to the struct in this burst */
+    uint64_t bursts; /* with such accesses */
 };
 
 /* A use: what a burst did to an object. */
@@ -86,7 +87,7 @@ static bool add_type(struct maker *maker, struct hw_call_types *types, uint32_t 
     if (!HW_GROW(maker->type, maker->type_room, maker->type_count + 1))
         return false;
     struct type *to = &maker->type[maker->type_count++];
-    *to = (struct type){.last_burst = 0};
+    *to = (struct type){.own = 0};
     if (!hw_call_types_layout(types, type, &to->structure, &to->field, error))
         return false;
     const size_t count = to->structure.field_count + 1;
@@ -313,6 +314,7 @@ static bool end_burst(struct maker *maker)
             type->burst[k] = 0;
         }
         type->own_squares += (double)type->own * (double)type->own;
+        type->bursts++;
         type->own = 0;
     }
     maker->use_count = maker->touch_count = 0;
@@ -343,7 +345,7 @@ static void set_errors(struct type *type)
         struct hw_profile_field *field = &type->field[i];
         const double share = ((double)field->reads + (double)field->writes) / all;
         const double sum = type->squares[i] - 2 * share * type->with[i] + share * share * type->own_squares;
-        field->share_error = sum > 0 ? 2 * sqrt(sum) / all : 0;
+        field->share_error = type->bursts < BURSTS_LEAST ? -1 : sum > 0 ? 2 * sqrt(sum) / all : 0;
     }
 }
 
