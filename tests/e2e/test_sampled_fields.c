@@ -90,7 +90,7 @@ static void test_fields_of_c(void **state)
     assert_about("count", count / loop, 0.25, tolerance);
     assert_about("value written", writes_of(item, "value") / value, 0.5, tolerance);
     assert_true(reads_of(item, "name") > 0); /* by libc */
-    assert_true(reads_of(item, "kind, state") + writes_of(item, "kind, state") == 0);
+    assert_true(reads_of(item, "kind, state") == 0); /* the program clears items when it makes them */
     assert_int_equal(json_number(field_of(item, "kind, state"), "bit_size"), 8);
     const double share = json_real_value(json_object_get(field_of(item, "value"), "share"));
     const double error = json_real_value(json_object_get(field_of(item, "value"), "share_error"));
@@ -115,7 +115,7 @@ static void test_arrays_of_structs(void **state)
     const json_t *point = struct_of(report, "point");
     assert_about("x", reads_of(point, "x") / (reads_of(point, "x") + reads_of(point, "y")), 2.0 / 3,
                  tolerance_of(report));
-    assert_true(reads_of(point, "unused") + writes_of(point, "unused") == 0);
+    assert_true(reads_of(point, "unused") == 0);
     assert_int_equal(json_number(point, "objects.allocated"), 6144);
     json_decref(report);
 }
@@ -157,7 +157,6 @@ static void test_text(void **state)
         run_result_free(&result);
     }
     assert_non_null(strstr(result.out, "sampled accesses ("));
-    assert_non_null(strstr(result.out, "no samples"));
     assert_non_null(strstr(result.out, "\nSampled: "));
     assert_null(strstr(result.out, "never accessed"));
     run_result_free(&result);
