@@ -13,16 +13,15 @@
 
 #include "base/growing.h"
 #include "base/order.h"
+#include "perf/perf_hits.h"
 
-#define LEVELS      6                     /* 64^6 addresses */
-#define STACK_MOST  (128ull << 20)        /* the kernel keeps so much below a stack free at least */
-#define SIDES_LINES 100                   /* lines with HITM that are kept */
-#define DOUBT_LEAST 20                    /* samples, before the clock is doubted */
-#define LINE        64
+#define LEVELS      6              /* 64^6 addresses */
+#define STACK_MOST  (128ull << 20) /* the kernel keeps so much below a stack free at least */
+#define DOUBT_LEAST 20             /* samples, before the clock is doubted */
 
 /* ---- the run ---- */
 
-static uint64_t ns_of_tick(const struct hw_perf_match *match, uint64_t tick)
+uint64_t hw_perf_ns_of_tick(const struct hw_perf_match *match, uint64_t tick)
 {
     const struct hw_process_info *process = match->process;
     const uint64_t per = process->clock_ticks ? process->clock_ticks : 1;
@@ -51,8 +50,8 @@ bool hw_perf_match_begin(struct hw_perf_match *match, const struct hw_tables *ta
     match->events = log->entries;
     match->event_count = log->count;
     match->context_count = (uint32_t)tables->of[HW_SECTION_CONTEXTS].count;
-    match->start_ns = ns_of_tick(match, 0);
-    match->end_ns = ns_of_tick(match, match->process->end_tick);
+    match->start_ns = hw_perf_ns_of_tick(match, 0);
+    match->end_ns = hw_perf_ns_of_tick(match, match->process->end_tick);
     match->first_ns = UINT64_MAX;
     return true;
 }
@@ -218,15 +217,6 @@ struct change {
 struct range {
     uint64_t start, end;
 };
-/* A sample, and where it fell. */
-struct hit {
-    const struct hw_perf_sample *sample;
-    enum hw_perf_scope scope;
-    uint32_t context; /* these of blocks only */
-    uint32_t block;   /* the event that began it */
-    uint64_t word;    /* offset / 8; outside of blocks: address / 8 */
-    bool used;
-};
 
 struct sweep {
     struct hw_perf_match *match;
@@ -240,7 +230,7 @@ struct sweep {
     struct range *ever; /* all that was in a block at some time: sorted, apart from each other */
     size_t ever_count;
     struct regions regions;
-    struct hit *hits;
+    struct hw_perf_hit *hits;
     size_t hit_count;
 };
 
@@ -253,11 +243,6 @@ static int compare_changes(const void *left, const void *right)
 static int compare_numbers(const void *left, const void *right)
 {
     return HW_ORDER(*(const uint64_t *)left, *(const uint64_t *)right);
-}
-
-static int compare_indexes(const void *left, const void *right)
-{
-    return HW_ORDER(*(const uint32_t *)left, *(const uint32_t *)right);
 }
 
 static int compare_ranges(const void *left, const void *right)
@@ -299,7 +284,7 @@ static bool take_events(struct sweep *sweep)
         const uint64_t address = HW_EVENT_ADDRESS(event);
         if (!address || (!is_end(event) && event->context >= match->context_count))
             continue;
-        sweep->changes[sweep->change_count++] = (struct change){ns_of_tick(match, event->tick), (uint32_t)i};
+        sweep->changes[sweep->change_count++] = (struct change){hw_perf_ns_of_tick(match, event->tick), (uint32_t)i};
         sweep->ended[i] = UINT64_MAX;
         if (is_end(event))
             continue;
@@ -415,9 +400,10 @@ static bool was_block(const struct sweep *sweep, uint64_t address)
 static void place(struct sweep *sweep, const struct hw_perf_sample *sample)
 {
     struct hw_perf_match *match = sweep->match;
-    struct hit *hit = &sweep->hits[sweep->hit_count++];
+    struct hw_perf_hit *hit = &sweep->hits[sweep->hit_count++];
     const size_t number = live_below(sweep, begins_up_to(sweep, sample->address));
-    *hit = (struct hit){.sample = sample, .scope = HW_PERF_ELSEWHERE, .context = HW_NONE, .word = sample->address / 8};
+    *hit = (struct hw_perf_hit){
+        .sample = sample, .scope = HW_PERF_ELSEWHERE, .context = HW_NONE, .word = sample->address / 8};
     match->info.samples++;
     if (number != SIZE_MAX) {
         const struct hw_block_event *event = &match->events[sweep->block_at[number]];
@@ -443,7 +429,7 @@ static void place(struct sweep *sweep, const struct hw_perf_sample *sample)
         return;
     }
     match->info.elsewhere++;
-    if (match->log->full_tick && sample->time_ns >= ns_of_tick(match, match->log->full_tick))
+    if (match->log->full_tick && sample->time_ns >= hw_perf_ns_of_tick(match, match->log->full_tick))
         match->info.log_full++;
     else if (was_block(sweep, sample->address))
         match->info.was_block++;
@@ -475,310 +461,6 @@ static bool go_over_time(struct sweep *sweep)
     for (; change < sweep->change_count; change++) /* ends, for shared lines */
         apply(sweep, &sweep->changes[change]);
     return true;
-}
-
-/* ---- sums ---- */
-
-static int compare_words(const void *left, const void *right)
-{
-    const struct hit *a = left, *b = right;
-    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->word, b->word) ?: HW_ORDER(a->block, b->block);
-}
-
-static uint64_t quantile(const uint64_t *sorted, size_t count, unsigned percent)
-{
-    return sorted[(count - 1) * percent / 100];
-}
-
-/* Adds the hits of ANY scope, or of SCOPE, to COUNT. WEIGHTS has room for all. */
-static void sum_up(struct hw_perf_count *count, const struct hit *hits, size_t number, bool any, uint64_t *weights)
-{
-    size_t weighted = 0;
-    for (size_t i = 0; i < number; i++) {
-        const struct hw_perf_sample *sample = hits[i].sample;
-        if (!any && hits[i].scope != count->scope)
-            continue;
-        count->samples++;
-        count->loads += sample->source.operation == HW_PERF_LOAD;
-        count->stores += sample->source.operation == HW_PERF_STORE;
-        count->levels[sample->has_source ? sample->source.level : HW_PERF_UNKNOWN]++;
-        count->hitm_local += sample->source.hitm == HW_PERF_HITM_LOCAL;
-        count->hitm_remote += sample->source.hitm == HW_PERF_HITM_REMOTE;
-        if (!sample->weight || sample->source.operation == HW_PERF_STORE)
-            continue;
-        unsigned bar = 63 - (unsigned)__builtin_clzll(sample->weight);
-        count->bars[bar < HW_PERF_BARS ? bar : HW_PERF_BARS - 1]++;
-        count->weight_sum += sample->weight;
-        weights[weighted++] = sample->weight;
-    }
-    count->weighted = weighted;
-    if (!weighted)
-        return;
-    qsort(weights, weighted, sizeof *weights, compare_numbers);
-    count->weight_median = quantile(weights, weighted, 50);
-    count->weight_p90 = quantile(weights, weighted, 90);
-    count->weight_p99 = quantile(weights, weighted, 99);
-    count->weight_most = weights[weighted - 1];
-}
-
-static struct hw_perf_count *add_count(struct hw_perf_match *match, enum hw_perf_scope scope, uint32_t context)
-{
-    if (!HW_GROW(match->counts, match->count_room, match->count_count + 1))
-        return NULL;
-    struct hw_perf_count *count = &match->counts[match->count_count++];
-    *count = (struct hw_perf_count){.scope = scope, .context = context};
-    return count;
-}
-
-static int compare_samples_of(const void *left, const void *right)
-{
-    const struct hw_perf_count *a = left, *b = right;
-    return HW_ORDER(b->samples, a->samples) ?: HW_ORDER(a->word, b->word);
-}
-
-static int compare_offsets(const void *left, const void *right)
-{
-    const struct hw_perf_count *a = left, *b = right;
-    return HW_ORDER(a->word, b->word);
-}
-
-static uint64_t distinct_blocks(const struct hit *hits, size_t number, uint32_t *blocks)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < number; i++)
-        blocks[i] = hits[i].block;
-    qsort(blocks, number, sizeof *blocks, compare_indexes);
-    for (size_t i = 0; i < number; i++)
-        count += !i || blocks[i] != blocks[i - 1];
-    return count;
-}
-
-/* Words of the place whose hits are HITS, sorted by word: those with most samples, by offset. */
-static bool add_words(struct hw_perf_match *match, const struct hit *hits, size_t number, size_t at, uint64_t *weights)
-{
-    const size_t first = match->count_count;
-    size_t kept;
-    for (size_t i = 0, next; i < number; i = next) {
-        for (next = i; next < number && hits[next].word == hits[i].word; next++)
-            ;
-        struct hw_perf_count *word = add_count(match, HW_PERF_WORD, hits[i].context);
-        if (!word)
-            return false;
-        word->word = hits[i].word;
-        sum_up(word, hits + i, next - i, true, weights);
-    }
-    kept = match->count_count - first;
-    match->counts[at].words = kept;
-    if (kept > HW_PERF_WORDS) {
-        qsort(match->counts + first, kept, sizeof *match->counts, compare_samples_of);
-        match->count_count = first + HW_PERF_WORDS;
-        qsort(match->counts + first, HW_PERF_WORDS, sizeof *match->counts, compare_offsets);
-    }
-    return true;
-}
-
-static bool add_places(struct sweep *sweep)
-{
-    struct hw_perf_match *match = sweep->match;
-    uint64_t *weights = calloc(sweep->hit_count + 1, sizeof *weights);
-    uint32_t *blocks = calloc(sweep->hit_count + 1, sizeof *blocks);
-    bool fine = weights && blocks;
-    for (int scope = HW_PERF_ALL; fine && scope <= HW_PERF_ELSEWHERE; scope++) {
-        struct hw_perf_count *count = add_count(match, (enum hw_perf_scope)scope, HW_NONE);
-        fine = count != NULL;
-        if (fine)
-            sum_up(count, sweep->hits, sweep->hit_count, scope == HW_PERF_ALL, weights);
-    }
-    qsort(sweep->hits, sweep->hit_count, sizeof *sweep->hits, compare_words);
-    for (size_t i = 0, next; fine && i < sweep->hit_count && sweep->hits[i].scope == HW_PERF_BLOCKS; i = next) {
-        for (next = i; next < sweep->hit_count && sweep->hits[next].context == sweep->hits[i].context; next++)
-            ;
-        const size_t at = match->count_count;
-        struct hw_perf_count *count = add_count(match, HW_PERF_PLACE, sweep->hits[i].context);
-        fine = count != NULL;
-        if (!fine)
-            break;
-        sum_up(count, sweep->hits + i, next - i, true, weights);
-        count->blocks = distinct_blocks(sweep->hits + i, next - i, blocks);
-        fine = add_words(match, sweep->hits + i, next - i, at, weights);
-    }
-    free(weights);
-    free(blocks);
-    return fine;
-}
-
-/* ---- lines with HITM, and who else used them at that time ---- */
-
-/* A word of a line. Lines are alike if the block of their first HITM is of one place, and the line lies in the same way
- * in it; outside of blocks each line is one of its own. */
-struct row {
-    uint32_t like_context;
-    uint64_t like_offset; /* line - block, modulo 2^64; outside of blocks the address of the line */
-    uint64_t like_hitm;
-    uint64_t instance;
-    struct hw_perf_side side;
-};
-struct rows {
-    struct row *of;
-    size_t count, room;
-};
-
-static uint64_t line_of(const struct hit *hit)
-{
-    return hit->sample->address / LINE;
-}
-
-static int compare_lines(const void *left, const void *right)
-{
-    const struct hit *a = left, *b = right;
-    return HW_ORDER(line_of(a), line_of(b)) ?: HW_ORDER(a->sample->time_ns, b->sample->time_ns) ?:
-           HW_ORDER(a->sample->tid, b->sample->tid) ?: HW_ORDER(a->sample->address, b->sample->address);
-}
-
-static int compare_users(const void *left, const void *right)
-{
-    const struct hit *a = left, *b = right;
-    return HW_ORDER(a->context, b->context) ?: HW_ORDER(a->word, b->word) ?: HW_ORDER(a->sample->tid, b->sample->tid);
-}
-
-static int compare_rows(const void *left, const void *right)
-{
-    const struct row *a = left, *b = right;
-    return HW_ORDER(a->like_context, b->like_context) ?: HW_ORDER(a->like_offset, b->like_offset) ?:
-           HW_ORDER(a->side.context, b->side.context) ?: HW_ORDER(a->side.word, b->side.word) ?:
-           HW_ORDER(a->instance, b->instance);
-}
-
-static int compare_hitm(const void *left, const void *right)
-{
-    const struct row *a = left, *b = right;
-    return HW_ORDER(b->like_hitm, a->like_hitm) ?: HW_ORDER(a->like_context, b->like_context) ?:
-           HW_ORDER(a->like_offset, b->like_offset) ?: HW_ORDER(b->side.hitm, a->side.hitm) ?:
-           HW_ORDER(a->side.context, b->side.context) ?: HW_ORDER(a->side.word, b->side.word);
-}
-
-static bool alike(const struct row *a, const struct row *b)
-{
-    return a->like_context == b->like_context && a->like_offset == b->like_offset;
-}
-
-/* The users of one line during the life of a block: COUNT hits of GROUP. */
-static bool add_group(const struct sweep *sweep, struct hit *group, size_t count, struct rows *rows, uint64_t instance)
-{
-    const struct hit *first = NULL;
-    qsort(group, count, sizeof *group, compare_users);
-    for (size_t i = 0; i < count && !first; i++)
-        first = group[i].sample->source.hitm ? &group[i] : NULL;
-    if (!first)
-        return true;
-    const uint64_t line = line_of(first) * LINE;
-    struct row row = {.like_context = first->context, .instance = instance};
-    row.like_offset = first->scope == HW_PERF_BLOCKS
-                          ? line - HW_EVENT_ADDRESS(&sweep->match->events[first->block])
-                          : line;
-    for (size_t i = 0, next; i < count; i = next) {
-        row.side = (struct hw_perf_side){
-            .context = group[i].context, .word = group[i].word, .first_thread = group[i].sample->tid};
-        for (next = i;
-             next < count && group[next].context == group[i].context && group[next].word == group[i].word; next++) {
-            const struct hw_perf_sample *sample = group[next].sample;
-            row.side.loads += sample->source.operation == HW_PERF_LOAD;
-            row.side.stores += sample->source.operation == HW_PERF_STORE;
-            row.side.hitm += sample->source.hitm != HW_PERF_NO_HITM;
-            row.side.threads += next == i || sample->tid != group[next - 1].sample->tid;
-        }
-        if (!HW_GROW(rows->of, rows->room, rows->count + 1))
-            return false;
-        rows->of[rows->count++] = row;
-    }
-    return true;
-}
-
-static bool add_line(struct sweep *sweep, struct hit *hits, size_t count, struct hit *group, struct rows *rows)
-{
-    const struct hw_block_event *events = sweep->match->events;
-    for (size_t i = 0; i < count; i++) {
-        const struct hit *hitm = &hits[i];
-        uint64_t from = 0, to = UINT64_MAX;
-        size_t users = 0;
-        if (!hitm->sample->source.hitm || hitm->used)
-            continue;
-        if (hitm->scope == HW_PERF_BLOCKS) {
-            from = ns_of_tick(sweep->match, events[hitm->block].tick);
-            to = sweep->ended[hitm->block];
-        }
-        size_t k = i; /* hits of the line are sorted by time */
-        while (k && hits[k - 1].sample->time_ns >= from)
-            k--;
-        for (; k < count && hits[k].sample->time_ns <= to; k++) {
-            if (hits[k].used)
-                continue;
-            hits[k].used = true;
-            group[users++] = hits[k];
-        }
-        if (!add_group(sweep, group, users, rows, (uint64_t)(hits - sweep->hits) + i))
-            return false;
-    }
-    return true;
-}
-
-/* Rows of lines that are alike become one for each word; then those with most HITM come first. */
-static bool add_sides(struct hw_perf_match *match, struct rows *rows)
-{
-    size_t kept = 0;
-    if (!rows->count)
-        return true;
-    qsort(rows->of, rows->count, sizeof *rows->of, compare_rows);
-    for (size_t i = 0; i < rows->count; i++) {
-        struct row *last = kept ? &rows->of[kept - 1] : NULL;
-        const struct row *row = &rows->of[i];
-        if (!last || !alike(last, row) || last->side.context != row->side.context || last->side.word != row->side.word) {
-            rows->of[kept] = *row;
-            rows->of[kept++].side.lines = 1;
-            continue;
-        }
-        last->side.loads += row->side.loads;
-        last->side.stores += row->side.stores;
-        last->side.hitm += row->side.hitm;
-        last->side.threads = row->side.threads > last->side.threads ? row->side.threads : last->side.threads;
-        last->side.lines++;
-    }
-    for (size_t i = 0, next; i < kept; i = next) {
-        uint64_t hitm = 0;
-        for (next = i; next < kept && alike(&rows->of[next], &rows->of[i]); next++)
-            hitm += rows->of[next].side.hitm;
-        for (size_t k = i; k < next; k++)
-            rows->of[k].like_hitm = hitm;
-    }
-    qsort(rows->of, kept, sizeof *rows->of, compare_hitm);
-    uint32_t line = 0;
-    for (size_t i = 0; i < kept; i++) {
-        line += i && !alike(&rows->of[i], &rows->of[i - 1]);
-        if (line == SIDES_LINES)
-            break;
-        if (!HW_GROW(match->sides, match->side_room, match->side_count + 1))
-            return false;
-        rows->of[i].side.line = line;
-        match->sides[match->side_count++] = rows->of[i].side;
-    }
-    return true;
-}
-
-static bool add_shared_lines(struct sweep *sweep)
-{
-    struct rows rows = {0};
-    struct hit *group = calloc(sweep->hit_count + 1, sizeof *group);
-    bool fine = group != NULL;
-    qsort(sweep->hits, sweep->hit_count, sizeof *sweep->hits, compare_lines);
-    for (size_t i = 0, next; fine && i < sweep->hit_count; i = next) {
-        for (next = i; next < sweep->hit_count && line_of(&sweep->hits[next]) == line_of(&sweep->hits[i]); next++)
-            ;
-        fine = add_line(sweep, sweep->hits + i, next - i, group, &rows);
-    }
-    fine = fine && add_sides(sweep->match, &rows);
-    free(rows.of);
-    free(group);
-    return fine;
 }
 
 /* ---- the whole ---- */
@@ -848,7 +530,9 @@ bool hw_perf_match_end(struct hw_perf_match *match, const char *name, struct hw_
     struct sweep sweep = {.match = match};
     if (refuse(match, name, error))
         return false;
-    const bool fine = take_events(&sweep) && go_over_time(&sweep) && add_places(&sweep) && add_shared_lines(&sweep);
+    const bool fine = take_events(&sweep) && go_over_time(&sweep) &&
+                      hw_perf_add_places(match, sweep.hits, sweep.hit_count) &&
+                      hw_perf_add_lines(match, sweep.hits, sweep.hit_count, sweep.ended);
     free_sweep(&sweep);
     if (!fine) {
         hw_error_set(error, "not enough memory");
