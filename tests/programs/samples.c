@@ -382,7 +382,7 @@ static struct {
 
 static void *use_shared(void *closure)
 {
-    double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + 0.2;
+    double end = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) + 1; /* long enough for samples of both on each line */
     volatile long *own = closure ? &shared->first : &shared->second;
     while (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) < end)
         for (int i = 0; i < 20000; i++) {
