@@ -81,6 +81,6 @@ int main(void)
         exit(4);
     }
     MUST(waitpid(child, &status, 0) == child);
-    say("sum %ld, child %d\n", sum, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    say("sum %ld, child %d\n", sum, WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
     return 3;
 }

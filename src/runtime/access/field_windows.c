@@ -270,6 +270,8 @@ static void run(void)
 
 void hw_windows_start(void)
 {
+    if (!hw_pools[HW_POOL_FIELDS_INFO].used) /* a file that cannot grow has no place for what windows find */
+        return;
     if (!hw_options.windows || hw_quiet || __atomic_exchange_n(&sampler.running, true, __ATOMIC_ACQ_REL))
         return;
     if (!sampler.pairs)
